@@ -1,0 +1,1 @@
+"""Rushlight beside PyTorch: `python -m benchmarks`."""
