@@ -23,7 +23,7 @@ namespace rushlight {
 namespace {
 
 constexpr int max_threads = 1024;
-constexpr auto spin_time = std::chrono::microseconds(50);  // covers the gap between two operations of an eager program
+constexpr auto spin_time = std::chrono::microseconds(100);  // covers the gap between two operations of an eager program
 
 thread_local bool inside_region = false;
 
@@ -55,27 +55,29 @@ void relax() {
 #endif
 }
 
-// Returns once `word` is no longer `old`: spins for a while (if spinning helps), then sleeps.
-void wait_while(const std::atomic<int>& word, int old, bool spin) {
+// Returns what `word` holds once that is no longer `old`: spins for a while (if spinning helps), then sleeps.
+uint32_t wait_while(const std::atomic<uint32_t>& word, uint32_t old, bool spin) {
   if (spin) {
     auto start = std::chrono::steady_clock::now();
     do {
       for (int i = 0; i < 32; ++i) {
-        if (word.load(std::memory_order_acquire) != old) return;
+        if (uint32_t now = word.load(std::memory_order_acquire); now != old) return now;
         relax();
       }
     } while (std::chrono::steady_clock::now() - start < spin_time);
   }
   word.wait(old, std::memory_order_acquire);
+  return word.load(std::memory_order_acquire);
 }
 
 // A worker's word goes idle -> ready (set by the caller) -> running (claimed by the worker) -> idle. A piece that its
-// worker has not claimed by the time the caller is through with its own is taken back by the caller, so that a
-// worker that wakes late costs nothing.
-enum : int { idle, ready, running, stop };
+// worker has not claimed by the time the caller is through with its own is taken back by the caller (ready -> idle),
+// so that a worker that wakes late costs nothing. The upper bits count regions, so that such a worker still sees that
+// there was work, and spins before it sleeps again.
+enum : uint32_t { idle, ready, running, stop, states };
 
 struct alignas(64) Worker {
-  std::atomic<int> word{idle};
+  std::atomic<uint32_t> word{idle};
   std::thread thread;
 };
 
@@ -111,19 +113,20 @@ class Pool {
 
     begin_ = begin, end_ = end, step_ = step, fn_ = fn, ctx_ = ctx;
     failed_.store(false, std::memory_order_relaxed);
+    uint32_t region = states * ++regions_;
     for (int64_t i = 1; i < pieces; ++i) {
       auto& word = workers_[i - 1]->word;
-      word.store(ready, std::memory_order_release);
+      word.store(region + ready, std::memory_order_release);
       word.notify_one();
     }
     run_piece(0);
     for (int64_t i = 1; i < pieces; ++i) {
       auto& word = workers_[i - 1]->word;
-      int expected = ready;
-      if (word.compare_exchange_strong(expected, idle, std::memory_order_acquire))
+      uint32_t expected = region + ready;
+      if (word.compare_exchange_strong(expected, region + idle, std::memory_order_acquire))
         run_piece(i);
       else
-        wait_while(word, running, spin_.load(std::memory_order_relaxed));
+        wait_while(word, region + running, spin_.load(std::memory_order_relaxed));
     }
   }
 
@@ -163,15 +166,15 @@ class Pool {
     pthread_setname_np(pthread_self(), "rushlight");
 #endif
     inside_region = true;
-    for (;;) {
-      wait_while(self.word, idle, spin_.load(std::memory_order_relaxed));
-      int seen = ready;
-      if (self.word.compare_exchange_strong(seen, running, std::memory_order_acquire)) {
+    for (uint32_t seen = idle; seen % states != stop;) {
+      seen = wait_while(self.word, seen, spin_.load(std::memory_order_relaxed));
+      uint32_t region = seen - seen % states;
+      if (seen == region + ready &&
+          self.word.compare_exchange_strong(seen, region + running, std::memory_order_acquire)) {
         run_piece(index + 1);
-        self.word.store(idle, std::memory_order_release);
+        seen = region + idle;
+        self.word.store(seen, std::memory_order_release);
         self.word.notify_one();
-      } else if (seen == stop) {
-        return;
       }
     }
   }
@@ -179,6 +182,7 @@ class Pool {
   std::atomic<bool> busy_{false};
   std::atomic<bool> spin_{true};  // not where threads outnumber the CPUs
   std::vector<std::unique_ptr<Worker>> workers_;
+  uint32_t regions_ = 0;
   int size_ = 0;  // the number asked for; there may be fewer
 
   // The region being run. Written by the caller while every worker is idle.
