@@ -1,0 +1,29 @@
+"""How modules name what is missing or of the wrong kind."""
+
+from __future__ import annotations
+
+
+class NoAttribute(AttributeError):
+    """Looks for similar names only when printed: hasattr() asks for names that are not there all the time."""
+
+    def __init__(self, module, name):
+        # Without obj Python does not append a suggestion of its own.
+        super().__init__(f"'{type(module).__name__}' object has no attribute '{name}'", name=name, obj=None)
+        self._module = module
+
+    def __str__(self):
+        message = super().__str__()
+        if "_parameters" not in self._module.__dict__:
+            return f"{message}\n  hint: call super().__init__() first in {type(self._module).__name__}.__init__"
+        from difflib import get_close_matches
+
+        similar = get_close_matches(self.name, dir(self._module), n=1)
+        return f"{message}\n  hint: did you mean '{similar[0]}'?" if similar else message
+
+    def __reduce__(self):
+        return AttributeError, (str(self),)
+
+
+def type_name(value):
+    t = type(value)
+    return t.__name__ if t.__module__ == "builtins" else f"{t.__module__}.{t.__qualname__}"

@@ -1,0 +1,201 @@
+"""Activations: elementwise functions, and softmax."""
+
+from __future__ import annotations
+
+from .. import functional as F
+from .module import Module
+
+
+class _InPlace(Module):
+    """An activation whose one setting is whether it overwrites its input."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+    def extra_repr(self):
+        return "inplace=True" if self.inplace else ""
+
+
+class ReLU(_InPlace):
+    """max(x, 0) of each element.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.ReLU()(rl.tensor([-1., 2.]))
+        tensor([0., 2.])
+    """
+
+    def forward(self, input):
+        return F.relu(input, self.inplace)
+
+
+class SiLU(_InPlace):
+    """x * sigmoid(x) of each element (Elfwing et al. 2017)."""
+
+    def forward(self, input):
+        return F.silu(input, self.inplace)
+
+
+class Hardtanh(Module):
+    """Each element, but the nearer bound outside [min_val, max_val].
+
+    Raises:
+        ValueError: max_val is not above min_val.
+    """
+
+    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False):
+        super().__init__()
+        if max_val <= min_val:
+            raise ValueError(f"max_val must be larger than min_val: {max_val} <= {min_val}")
+        self.min_val = min_val
+        self.max_val = max_val
+        self.inplace = inplace
+
+    def forward(self, input):
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self):
+        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
+
+
+class ReLU6(Hardtanh):
+    """min(max(x, 0), 6) of each element."""
+
+    def __init__(self, inplace=False):
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self):
+        return "inplace=True" if self.inplace else ""
+
+
+class LeakyReLU(Module):
+    """x where positive, negative_slope * x elsewhere (Maas et al. 2013)."""
+
+    def __init__(self, negative_slope=0.01, inplace=False):
+        super().__init__()
+        self.negative_slope = negative_slope
+        self.inplace = inplace
+
+    def forward(self, input):
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self):
+        return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
+
+
+class ELU(Module):
+    """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2015)."""
+
+    def __init__(self, alpha=1.0, inplace=False):
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def forward(self, input):
+        return F.elu(input, self.alpha, self.inplace)
+
+    def extra_repr(self):
+        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
+
+
+class GELU(Module):
+    """x times the standard normal's distribution function at x (Hendrycks and Gimpel 2016).
+
+    Args:
+        approximate: "none", or "tanh" for the faster formula.
+    """
+
+    def __init__(self, approximate="none"):
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input):
+        return F.gelu(input, approximate=self.approximate)
+
+    def extra_repr(self):
+        return f"approximate={self.approximate!r}"
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-x)) of each element."""
+
+    def forward(self, input):
+        return F.sigmoid(input)
+
+
+class LogSigmoid(Module):
+    """log(sigmoid(x)) of each element, without overflow."""
+
+    def forward(self, input):
+        return F.logsigmoid(input)
+
+
+class Tanh(Module):
+    """tanh(x) of each element."""
+
+    def forward(self, input):
+        return F.tanh(input)
+
+
+class Softplus(Module):
+    """log(1 + exp(beta x)) / beta of each element; x itself where beta x is above the threshold."""
+
+    def __init__(self, beta=1.0, threshold=20.0):
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+    def forward(self, input):
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self):
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class Softmax(Module):
+    """exp(x) divided by its sum along a dimension.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Softmax(dim=1)(rl.zeros(1, 2))
+        tensor([[0.5000, 0.5000]])
+    """
+
+    def __init__(self, dim=None):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input):
+        return F.softmax(input, self.dim)
+
+    def extra_repr(self):
+        return f"dim={self.dim}"
+
+
+class Softmin(Module):
+    """softmax(-x) along a dimension."""
+
+    def __init__(self, dim=None):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input):
+        return F.softmin(input, self.dim)
+
+    def extra_repr(self):
+        return f"dim={self.dim}"
+
+
+class LogSoftmax(Module):
+    """log(softmax(x)) along a dimension, without overflow."""
+
+    def __init__(self, dim=None):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input):
+        return F.log_softmax(input, self.dim)
+
+    def extra_repr(self):
+        return f"dim={self.dim}"

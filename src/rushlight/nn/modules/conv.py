@@ -1,0 +1,112 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+import math
+
+import rushlight as rl
+
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+
+def _tuple(value, n):
+    return (value,) * n if isinstance(value, int) else tuple(value)
+
+
+class Conv2d(Module):
+    """Two-dimensional convolution with learned kernels; see ``nn.functional.conv2d``.
+
+    Shapes:
+        input (N, in_channels, H, W) or (in_channels, H, W), output likewise with out_channels, where
+        H' = (H + 2 padding - dilation (kernel - 1) - 1) // stride + 1;
+        weight (out_channels, in_channels / groups, *kernel_size), bias (out_channels).
+
+    Raises:
+        ValueError: channels not divisible by groups, or an impossible padding.
+        NotImplementedError: a padding_mode other than "zeros".
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Conv2d(16, 33, 3, stride=2)(rl.ones(20, 16, 50, 100)).shape
+        torch.Size([20, 33, 24, 49])
+    """
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        if groups <= 0:
+            raise ValueError(f"groups must be a positive integer, got {groups}")
+        if in_channels % groups:
+            raise ValueError(f"in_channels must be divisible by groups: {in_channels} by {groups}")
+        if out_channels % groups:
+            raise ValueError(f"out_channels must be divisible by groups: {out_channels} by {groups}")
+        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
+            raise ValueError(
+                f"padding_mode must be one of 'zeros', 'reflect', 'replicate', 'circular', got {padding_mode!r}"
+            )
+        if padding_mode != "zeros":
+            raise NotImplementedError(
+                f"Conv2d: padding_mode '{padding_mode}' is not supported\n  hint: use padding_mode='zeros'"
+            )
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = _tuple(kernel_size, 2)
+        self.stride = _tuple(stride, 2)
+        self.padding = padding if isinstance(padding, str) else _tuple(padding, 2)
+        self.dilation = _tuple(dilation, 2)
+        self.transposed = False
+        self.output_padding = (0, 0)
+        self.groups = groups
+        self.padding_mode = padding_mode
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise ValueError(f"Invalid padding string {padding!r}, should be one of 'same', 'valid'")
+            if padding == "same" and any(s != 1 for s in self.stride):
+                raise ValueError("padding='same' is not supported for strided convolutions")
+        self.weight = Parameter(
+            rl.empty((out_channels, in_channels // groups, *self.kernel_size), device=device, dtype=dtype)
+        )
+        if bias:
+            self.bias = Parameter(rl.empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws weight and bias anew, uniform within 1 / sqrt(inputs of one output)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
+            if fan_in:
+                bound = 1 / math.sqrt(fan_in)
+                init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input):
+        return F.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+    def extra_repr(self):
+        s = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        if self.padding != (0, 0):
+            s += f", padding={self.padding}"
+        if self.dilation != (1, 1):
+            s += f", dilation={self.dilation}"
+        if self.groups != 1:
+            s += f", groups={self.groups}"
+        if self.bias is None:
+            s += ", bias=False"
+        return s

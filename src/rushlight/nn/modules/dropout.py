@@ -1,0 +1,41 @@
+"""Dropout."""
+
+from __future__ import annotations
+
+from .. import functional as F
+from .module import Module
+
+
+class _Dropout(Module):
+    def __init__(self, p=0.5, inplace=False):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+        self.inplace = inplace
+
+    def extra_repr(self):
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Dropout):
+    """In training, zeroes each element with probability p and scales the others by 1 / (1 - p).
+
+    Raises:
+        ValueError: p is not between 0 and 1.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Dropout(0.2).eval()(rl.ones(2))
+        tensor([1., 1.])
+    """
+
+    def forward(self, input):
+        return F.dropout(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_Dropout):
+    """As Dropout, for whole channels of an (N, C, H, W) input."""
+
+    def forward(self, input):
+        return F.dropout2d(input, self.p, self.training, self.inplace)

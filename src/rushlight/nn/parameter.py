@@ -1,0 +1,134 @@
+"""Tensors that a module owns: Parameter (trained) and Buffer (kept, not trained)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import rushlight as rl
+
+from .. import _C, Tensor
+
+
+class _ParameterMeta(type(Tensor)):
+    # A tensor of a custom subclass stays of its type when made a Parameter; the mark makes isinstance hold for it.
+    def __instancecheck__(cls, instance):
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+
+
+class _BufferMeta(type(Tensor)):
+    def __instancecheck__(cls, instance):
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+
+
+def _check_tensor(data, kind):
+    if not isinstance(data, Tensor):
+        raise TypeError(
+            f"{kind}() takes a Tensor, got {type(data).__name__}.\n  hint: wrap it first: {kind}(rl.tensor(data))"
+        )
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A Tensor that, set as an attribute of a Module, is listed in ``module.parameters()``.
+
+    Args:
+        data: Tensor of any shape, floating point if it is to be trained. Shared, not copied.
+        requires_grad: whether it is trained (default True).
+
+    Raises:
+        TypeError: ``data`` is not a Tensor.
+
+    Example:
+        >>> import rushlight as rl
+        >>> w = rl.nn.Parameter(rl.zeros(2))
+        >>> w.requires_grad, w.is_leaf
+        (True, True)
+    """
+
+    def __new__(cls, data=None, requires_grad=True):
+        if data is None:
+            data = rl.empty(0)
+        _check_tensor(data, "Parameter")
+        if type(data) is Tensor or isinstance(data, cls):
+            return Tensor._make_subclass(cls, data, requires_grad)
+        result = data.detach().requires_grad_(requires_grad)
+        result._is_param = True
+        return result
+
+    # What operations on parameters give is a plain Tensor.
+    __torch_function__ = _C._disabled_torch_function_impl
+
+    def __repr__(self, *, tensor_contents=None):
+        return "Parameter containing:\n" + Tensor.__repr__(self, tensor_contents=tensor_contents)
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        copy = type(self)(self.data.clone(memory_format=rl.preserve_format), self.requires_grad)
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce_ex__(self, protocol):
+        # Hooks are not pickled: the empty OrderedDict stands where PyTorch's format has them.
+        arguments = self.data, self.requires_grad, OrderedDict()
+        if self.__dict__:
+            return _rebuild_parameter_with_state, (*arguments, self.__dict__)
+        return _rebuild_parameter, arguments
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    return Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    parameter = Parameter(data, requires_grad)
+    parameter.__dict__.update(state)
+    return parameter
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A Tensor that, set as an attribute of a Module, becomes one of its buffers: moved and saved, not trained.
+
+    Args:
+        data: Tensor of any shape and dtype. Shared, not copied.
+        persistent: whether ``state_dict()`` includes it (default True).
+
+    Raises:
+        TypeError: ``data`` is not a Tensor.
+
+    Example:
+        >>> import rushlight as rl
+        >>> m = rl.nn.Module()
+        >>> m.mean = rl.nn.Buffer(rl.zeros(3))
+        >>> list(m.state_dict())
+        ['mean']
+    """
+
+    def __new__(cls, data=None, *, persistent=True):
+        if data is None:
+            data = rl.empty(0)
+        _check_tensor(data, "Buffer")
+        result = data.detach().requires_grad_(data.requires_grad)
+        result.persistent = persistent
+        result._is_buffer = True
+        return result
+
+    __torch_function__ = _C._disabled_torch_function_impl
+
+
+class UninitializedParameter(Parameter):
+    """Not supported: lazy modules infer shapes from the first input; state the shapes instead."""
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        raise NotImplementedError(
+            "UninitializedParameter and the Lazy modules are not supported.\n"
+            "  hint: give the layer its input size, for example Linear(in_features, out_features)"
+        )
+
+
+def is_lazy(parameter) -> bool:
+    """Whether the parameter still waits for its shape; always False here."""
+    return False
