@@ -1,0 +1,143 @@
+// The one inner loop that matrix products and convolutions share: a small tile of the output is held in registers
+// while products of a few rows of A with a short, contiguous row of B are added to it. Walking A by a list of
+// segments turns the same loop into a convolution that reads the image in place; see Georganas et al., "Harnessing
+// Deep Learning via a Single Building Block" (2020). Only per-set files include this header.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/allocator.h"
+#include "kernels/cpu/dispatch.h"
+
+#if defined(RL_ISA_avx2) || defined(RL_ISA_avx512)
+  #include <immintrin.h>
+#elif defined(__aarch64__)
+  #include <arm_neon.h>
+#endif
+
+namespace rushlight::kernels::RL_ISA {
+
+// Tiles are as large as the registers allow: rows x 2 vectors of sums, 2 vectors of B and one broadcast element of A.
+#if defined(RL_ISA_avx512)
+inline constexpr int kVecBytes = 64, kTileRows = 14;
+#elif defined(RL_ISA_avx2)
+inline constexpr int kVecBytes = 32, kTileRows = 6;
+#elif defined(__aarch64__)
+inline constexpr int kVecBytes = 16, kTileRows = 12;
+#else
+inline constexpr int kVecBytes = 16, kTileRows = 4;
+#endif
+inline constexpr int kTileVecs = 2;
+
+template <class T>
+inline constexpr int kLanes = kVecBytes / int(sizeof(T));
+template <class T>
+inline constexpr int kTileCols = kTileVecs * kLanes<T>;
+
+template <class T>
+struct VecTypes {
+  typedef T aligned __attribute__((vector_size(kVecBytes)));
+  typedef T unaligned __attribute__((vector_size(kVecBytes), aligned(alignof(T)), may_alias));
+};
+template <class T>
+using Vec = typename VecTypes<T>::aligned;
+
+template <class T>
+inline Vec<T> load(const T* p) {
+  return *reinterpret_cast<const typename VecTypes<T>::unaligned*>(p);
+}
+template <class T>
+inline void store(T* p, Vec<T> v) {
+  *reinterpret_cast<typename VecTypes<T>::unaligned*>(p) = v;
+}
+template <class T>
+inline Vec<T> broadcast(T x) {
+  return x - Vec<T>{};  // x + 0 would lose the sign of -0 and cost an addition
+}
+
+#if defined(RL_ISA_avx512)
+inline Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) { return _mm512_fmadd_ps(a, b, c); }
+inline Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) { return _mm512_fmadd_pd(a, b, c); }
+#elif defined(RL_ISA_avx2)
+inline Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) { return _mm256_fmadd_ps(a, b, c); }
+inline Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) { return _mm256_fmadd_pd(a, b, c); }
+#elif defined(__ARM_FEATURE_FMA)
+inline Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) { return vfmaq_f32(c, a, b); }
+inline Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) { return vfmaq_f64(c, a, b); }
+#else
+template <class V>
+inline V fma(V a, V b, V c) {
+  return a * b + c;
+}
+#endif
+
+template <class T>
+inline T sum(Vec<T> v) {
+  T s = 0;
+  for (int i = 0; i < kLanes<T>; ++i) s += v[i];
+  return s;
+}
+
+// Memory for the duration of a call.
+template <class T>
+class Scratch {
+ public:
+  explicit Scratch(int64_t count) : bytes_(size_t(count) * sizeof(T)), data_(static_cast<T*>(allocate(bytes_))) {}
+  ~Scratch() { deallocate(data_, bytes_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  T* get() const { return data_; }
+
+ private:
+  size_t bytes_;
+  T* data_;
+};
+
+// sum(r, j) = over segments s and steps p:  a[segment[s] + r * a_row + p * a_step] * b[q * b_step + j],
+// where q counts the steps of all segments. b is read in whole vectors.
+template <class T>
+struct TileInput {
+  const T* a;
+  int64_t a_row, a_step;
+  const int64_t* segment;
+  int64_t segments, steps;
+  const T* b;
+  int64_t b_step;
+};
+
+// c(r, j) = alpha * sum + beta * c + row_bias[r] + col_bias[j], then max(., 0) where relu is set. With beta == 0, c is
+// not read. A null bias counts as zero.
+template <class T>
+struct TileOutput {
+  T* c;
+  int64_t c_row, c_col;
+  int cols;  // at most vecs * kLanes<T>
+  T alpha, beta;
+  const T* row_bias;
+  const T* col_bias;
+  bool relu;
+};
+
+// 1 <= rows <= kTileRows, 1 <= vecs <= kTileVecs
+template <class T>
+void tile(int rows, int vecs, const TileInput<T>& in, const TileOutput<T>& out);
+extern template void tile(int, int, const TileInput<float>&, const TileOutput<float>&);
+extern template void tile(int, int, const TileInput<double>&, const TileOutput<double>&);
+
+inline constexpr int64_t kOneSegment[1] = {0};
+
+// The rows of each piece when `rows` are cut into as few pieces of at most kTileRows as possible, as evenly as
+// possible: the loop hides more latency with 13 + 13 rows than with 14 + 12.
+inline int64_t even_tile_rows(int64_t rows) {
+  int64_t pieces = (rows + kTileRows - 1) / kTileRows;
+  return (rows + pieces - 1) / pieces;
+}
+
+// dst[c * dst_row + r] = src[r * src_row + c]
+template <class T>
+void transpose(const T* src, int64_t src_row, T* dst, int64_t dst_row, int64_t rows, int64_t cols);
+extern template void transpose(const float*, int64_t, float*, int64_t, int64_t, int64_t);
+extern template void transpose(const double*, int64_t, double*, int64_t, int64_t, int64_t);
+
+}  // namespace rushlight::kernels::RL_ISA
