@@ -61,7 +61,7 @@ void pack_b(const Product<T>& g, int64_t p, int64_t steps, int64_t j, int64_t co
   if (g.b_col == 1 && cols == width) {
     for (int64_t q = 0; q < steps; ++q)
       for (int v = 0; v < kTileVecs; ++v)
-        store(out + q * width + v * kLanes<T>, load(src + q * g.b_step + v * kLanes<T>));
+        Vec<T>::load(src + q * g.b_step + v * kLanes<T>).store(out + q * width + v * kLanes<T>);
     return;
   }
   if (cols < width) std::memset(out, 0, size_t(steps * width) * sizeof(T));
@@ -110,18 +110,21 @@ void scale(const Product<T>& g) {
 template <class T, int Rows>
 void dot_rows(const T* mat, int64_t row, const T* x, int64_t k, T* y) {
   constexpr int lanes = kLanes<T>, unroll = Rows == 1 ? 4 : 1;
-  Vec<T> acc[Rows][unroll] = {};
+  Vec<T> acc[Rows][unroll];
+  for (int r = 0; r < Rows; ++r)
+    for (int u = 0; u < unroll; ++u) acc[r][u] = T(0);
   int64_t p = 0;
   for (; p + lanes * unroll <= k; p += lanes * unroll)
     for (int u = 0; u < unroll; ++u) {
-      Vec<T> xv = load(x + p + u * lanes);
+      const Vec<T> xv = Vec<T>::load(x + p + u * lanes);
 #pragma GCC unroll 8
-      for (int r = 0; r < Rows; ++r) acc[r][u] = fma(load(mat + r * row + p + u * lanes), xv, acc[r][u]);
+      for (int r = 0; r < Rows; ++r)
+        acc[r][u] = multiply_add(Vec<T>::load(mat + r * row + p + u * lanes), xv, acc[r][u]);
     }
   for (int r = 0; r < Rows; ++r) {
     Vec<T> total = acc[r][0];
     for (int u = 1; u < unroll; ++u) total += acc[r][u];
-    T s = sum<T>(total);
+    T s = reduce_add(total);
     for (int64_t q = p; q < k; ++q) s += mat[r * row + q] * x[q];
     y[r] = s;
   }
@@ -133,22 +136,24 @@ void weighted_rows(const T* mat, int64_t row, const T* x, int64_t k, int64_t n, 
   constexpr int lanes = kLanes<T>, vecs = 8;
   int64_t j = 0;
   for (; j + vecs * lanes <= n; j += vecs * lanes) {
-    Vec<T> acc[vecs] = {};
+    Vec<T> acc[vecs];
+    for (int v = 0; v < vecs; ++v) acc[v] = T(0);
     for (int64_t p = 0; p < k; ++p) {
-      Vec<T> xv = broadcast(x[p]);
+      const Vec<T> xv = x[p];
 #pragma GCC unroll 8
-      for (int v = 0; v < vecs; ++v) acc[v] = fma(xv, load(mat + p * row + j + v * lanes), acc[v]);
+      for (int v = 0; v < vecs; ++v) acc[v] = multiply_add(xv, Vec<T>::load(mat + p * row + j + v * lanes), acc[v]);
     }
-    for (int v = 0; v < vecs; ++v) store(y + j + v * lanes, acc[v]);
+    for (int v = 0; v < vecs; ++v) acc[v].store(y + j + v * lanes);
   }
   for (; j + lanes <= n; j += lanes) {
-    Vec<T> acc[4] = {};
+    Vec<T> acc[4] = {T(0), T(0), T(0), T(0)};
     int64_t p = 0;
     for (; p + 4 <= k; p += 4)
 #pragma GCC unroll 4
-      for (int u = 0; u < 4; ++u) acc[u] = fma(broadcast(x[p + u]), load(mat + (p + u) * row + j), acc[u]);
-    for (; p < k; ++p) acc[0] = fma(broadcast(x[p]), load(mat + p * row + j), acc[0]);
-    store(y + j, (acc[0] + acc[1]) + (acc[2] + acc[3]));
+      for (int u = 0; u < 4; ++u)
+        acc[u] = multiply_add(Vec<T>(x[p + u]), Vec<T>::load(mat + (p + u) * row + j), acc[u]);
+    for (; p < k; ++p) acc[0] = multiply_add(Vec<T>(x[p]), Vec<T>::load(mat + p * row + j), acc[0]);
+    ((acc[0] + acc[1]) + (acc[2] + acc[3])).store(y + j);
   }
   for (; j < n; ++j) {
     T s = 0;
@@ -407,8 +412,8 @@ void gemm_batched_f64(bool trans_a, bool trans_b, int64_t batch, int64_t m, int6
 }
 
 // Overflow wraps, as elsewhere in integer arithmetic.
-void gemm_i64(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, int64_t alpha, const int64_t* a,
-              int64_t lda, const int64_t* b, int64_t ldb, int64_t beta, int64_t* c, int64_t ldc) {
+void gemm_i64(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, int64_t alpha, const int64_t* a, int64_t lda,
+              const int64_t* b, int64_t ldb, int64_t beta, int64_t* c, int64_t ldc) {
   const int64_t a_row = trans_a ? 1 : lda, a_step = trans_a ? lda : 1;
   const int64_t b_step = trans_b ? 1 : ldb, b_col = trans_b ? ldb : 1;
   parallel_for(0, m, grain_of(n * k * 4), [&](int64_t begin, int64_t end) {

@@ -34,7 +34,11 @@ template <class T>
 template <class T, int Rows, int Vecs>
 void tile_of(const TileInput<T>& in, const TileOutput<T>& out) {
   constexpr int lanes = kLanes<T>;
-  Vec<T> acc[Rows][Vecs] = {};
+  Vec<T> acc[Rows][Vecs];
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < Vecs; ++v) acc[r][v] = T(0);
   const T* b = in.b;
   const int64_t row = in.a_row, a_step = in.a_step, b_step = in.b_step;
   for (int64_t s = 0; s < in.segments; ++s) {
@@ -46,12 +50,12 @@ void tile_of(const TileInput<T>& in, const TileOutput<T>& out) {
     for (int64_t p = in.steps; p > 0; --p) {
       Vec<T> bv[Vecs];
 #pragma GCC unroll 4
-      for (int v = 0; v < Vecs; ++v) bv[v] = load(b + v * lanes);
+      for (int v = 0; v < Vecs; ++v) bv[v] = Vec<T>::load(b + v * lanes);
 #pragma GCC unroll 16
       for (int r = 0; r < Rows; ++r) {
-        Vec<T> x = broadcast(base[r / 5][r % 5 * row]);
+        const Vec<T> x = Vec<T>(base[r / 5][r % 5 * row]);
 #pragma GCC unroll 4
-        for (int v = 0; v < Vecs; ++v) acc[r][v] = fma(x, bv[v], acc[r][v]);
+        for (int v = 0; v < Vecs; ++v) acc[r][v] = multiply_add(x, bv[v], acc[r][v]);
       }
       base[0] += a_step, base[1] += a_step, base[2] += a_step;
       b += b_step;
@@ -63,7 +67,7 @@ void tile_of(const TileInput<T>& in, const TileOutput<T>& out) {
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-      for (int v = 0; v < Vecs; ++v) store(sums + (r * Vecs + v) * lanes, acc[r][v]);
+      for (int v = 0; v < Vecs; ++v) acc[r][v].store(sums + (r * Vecs + v) * lanes);
     store_elements(sums, Vecs * lanes, Rows, out);
     return;
   }
@@ -73,7 +77,8 @@ void tile_of(const TileInput<T>& in, const TileOutput<T>& out) {
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r, c += out.c_row)
 #pragma GCC unroll 4
-      for (int v = 0; v < Vecs; ++v) store(c + v * lanes, out.beta == 0 ? acc[r][v] : acc[r][v] + load(c + v * lanes));
+      for (int v = 0; v < Vecs; ++v)
+        (out.beta == 0 ? acc[r][v] : acc[r][v] + Vec<T>::load(c + v * lanes)).store(c + v * lanes);
     return;
   }
 #pragma GCC unroll 16
@@ -81,12 +86,12 @@ void tile_of(const TileInput<T>& in, const TileOutput<T>& out) {
 #pragma GCC unroll 4
     for (int v = 0; v < Vecs; ++v) {
       T* c = out.c + r * out.c_row + v * lanes;
-      Vec<T> x = out.alpha * acc[r][v];
-      if (out.beta != 0) x += out.beta * load(c);
-      if (out.row_bias) x += out.row_bias[r];
-      if (out.col_bias) x += load(out.col_bias + v * lanes);
-      if (out.relu) x = x < T(0) ? Vec<T>{} : x;
-      store(c, x);
+      Vec<T> x = acc[r][v] * Vec<T>(out.alpha);
+      if (out.beta != 0) x += Vec<T>::load(c) * Vec<T>(out.beta);
+      if (out.row_bias) x += Vec<T>(out.row_bias[r]);
+      if (out.col_bias) x += Vec<T>::load(out.col_bias + v * lanes);
+      if (out.relu) x = select(x < Vec<T>(0), Vec<T>(0), x);
+      x.store(c);
     }
 }
 

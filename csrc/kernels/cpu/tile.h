@@ -8,75 +8,35 @@
 #include <cstring>
 
 #include "base/allocator.h"
-#include "kernels/cpu/dispatch.h"
-
-#if defined(RL_ISA_avx2) || defined(RL_ISA_avx512)
-  #include <immintrin.h>
-#elif defined(__aarch64__)
-  #include <arm_neon.h>
-#endif
+#include "kernels/cpu/vec.h"
 
 namespace rushlight::kernels::RL_ISA {
 
 // Tiles are as large as the registers allow: rows x 2 vectors of sums, 2 vectors of B and one broadcast element of A.
 #if defined(RL_ISA_avx512)
-inline constexpr int kVecBytes = 64, kTileRows = 14;
+inline constexpr int kTileRows = 14;
 #elif defined(RL_ISA_avx2)
-inline constexpr int kVecBytes = 32, kTileRows = 6;
+inline constexpr int kTileRows = 6;
 #elif defined(__aarch64__)
-inline constexpr int kVecBytes = 16, kTileRows = 12;
+inline constexpr int kTileRows = 12;
 #else
-inline constexpr int kVecBytes = 16, kTileRows = 4;
+inline constexpr int kTileRows = 4;
 #endif
 inline constexpr int kTileVecs = 2;
 
 template <class T>
-inline constexpr int kLanes = kVecBytes / int(sizeof(T));
+inline constexpr int kLanes = Vec<T>::size;
 template <class T>
 inline constexpr int kTileCols = kTileVecs * kLanes<T>;
 
+// a * b + c, fused where the set has the instruction.
 template <class T>
-struct VecTypes {
-  typedef T aligned __attribute__((vector_size(kVecBytes)));
-  typedef T unaligned __attribute__((vector_size(kVecBytes), aligned(alignof(T)), may_alias));
-};
-template <class T>
-using Vec = typename VecTypes<T>::aligned;
-
-template <class T>
-inline Vec<T> load(const T* p) {
-  return *reinterpret_cast<const typename VecTypes<T>::unaligned*>(p);
-}
-template <class T>
-inline void store(T* p, Vec<T> v) {
-  *reinterpret_cast<typename VecTypes<T>::unaligned*>(p) = v;
-}
-template <class T>
-inline Vec<T> broadcast(T x) {
-  return x - Vec<T>{};  // x + 0 would lose the sign of -0 and cost an addition
-}
-
-#if defined(RL_ISA_avx512)
-inline Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) { return _mm512_fmadd_ps(a, b, c); }
-inline Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) { return _mm512_fmadd_pd(a, b, c); }
-#elif defined(RL_ISA_avx2)
-inline Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) { return _mm256_fmadd_ps(a, b, c); }
-inline Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) { return _mm256_fmadd_pd(a, b, c); }
-#elif defined(__ARM_FEATURE_FMA)
-inline Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) { return vfmaq_f32(c, a, b); }
-inline Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) { return vfmaq_f64(c, a, b); }
+RL_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  return fma(a, b, c);
 #else
-template <class V>
-inline V fma(V a, V b, V c) {
   return a * b + c;
-}
 #endif
-
-template <class T>
-inline T sum(Vec<T> v) {
-  T s = 0;
-  for (int i = 0; i < kLanes<T>; ++i) s += v[i];
-  return s;
 }
 
 // Memory for the duration of a call.
