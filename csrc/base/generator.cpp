@@ -75,6 +75,8 @@ double Generator::normal() {
   return radius * std::cos(angle);
 }
 
+double Generator::normal(double mean, double std) { return std::fma(normal(), std, mean); }
+
 std::vector<uint8_t> Generator::get_state() const {
   std::lock_guard hold(mutex);
   State s{};

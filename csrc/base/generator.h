@@ -38,8 +38,10 @@ class RL_API Generator {
     uint64_t high = random32();
     return high << 32 | random32();
   }
-  double uniform() { return double(random64() & ((uint64_t(1) << 53) - 1)) * 0x1p-53; }  // [0, 1)
-  double normal();                                                                       // mean 0, standard deviation 1
+  // [0, 1)
+  double uniform() { return double(random64() & ((uint64_t(1) << 53) - 1)) * 0x1p-53; }
+  double normal();  // mean 0, standard deviation 1
+  double normal(double mean, double std);
 
   mutable std::mutex mutex;
   Mt19937 mt;  // kernels that draw many at a time work on this directly

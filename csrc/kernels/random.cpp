@@ -60,7 +60,7 @@ class Remainder {
 template <class T>
 void draw_normal(Generator& g, T* out, int64_t n, double mean, double std, bool skip_rest) {
   if (n < 16) {
-    for (int64_t i = 0; i < n; ++i) out[i] = T(g.normal() * std + mean);
+    for (int64_t i = 0; i < n; ++i) out[i] = T(g.normal(mean, std));
     return;
   }
   auto fill = [&](T* to, int64_t count) {
@@ -77,6 +77,7 @@ void draw_normal(Generator& g, T* out, int64_t n, double mean, double std, bool 
   fill(out + n - 16, 16);
 }
 
+// Inversion, here and below.
 double exponential(double u, double rate) { return -1 / rate * std::log1p(-u); }
 
 // Multiplies uniforms until their product is below exp(-rate): D. E. Knuth, TAOCP 2, 3.4.1. For rates from 10 on the
@@ -147,7 +148,7 @@ void random_integer(Generator& g, T* out, int64_t n, int64_t lo, uint64_t range)
   std::lock_guard hold(g.mutex);
   auto value = [lo](uint64_t draw) { return T(int64_t(uint64_t(lo) + draw)); };
   if (range == 0) {
-    from_words<uint64_t>(g.mt, out, n, value);
+    from_words<uint64_t>(g.mt, out, n, [](uint64_t w) { return T(int64_t(w)); });
   } else if (range < uint64_t(1) << 28) {
     Remainder remainder{uint32_t(range)};
     from_words<uint32_t>(g.mt, out, n, [&](uint32_t w) { return value(remainder(w)); });
@@ -210,8 +211,8 @@ void random_exponential(Generator& g, T* out, int64_t n, double rate) {
 template <class T>
 void random_cauchy(Generator& g, T* out, int64_t n, double median, double scale) {
   std::lock_guard hold(g.mutex);
-  from_uniform<double>(g.mt, out, n,
-                       [=](int64_t, double u) { return median + scale * std::tan(std::numbers::pi * (u - 0.5)); });
+  from_uniform<double>(
+      g.mt, out, n, [=](int64_t, double u) { return std::fma(scale, std::tan(std::numbers::pi * (u - 0.5)), median); });
 }
 
 template <class T>

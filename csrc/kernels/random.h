@@ -12,15 +12,15 @@ namespace rushlight::kernels {
 template <class T>
 void random_uniform(Generator& g, T* out, int64_t n, double from, double to);
 
-// T: float, double. Fewer than 16 come one by one (as all do in memory that is not contiguous: call g.normal() with
-// g.mutex locked, as mean + std * normal in double); more in blocks of 16, without touching the spare normal.
+// T: float, double. Fewer than 16 come one by one (as all do in memory that is not contiguous: call g.normal(mean, std)
+// with g.mutex locked); more in blocks of 16, without touching the spare normal.
 template <class T>
 void random_normal(Generator& g, T* out, int64_t n, double mean, double std);
 // The same for floats that are to be rounded to a 16-bit type.
 void random_normal_half(Generator& g, float* out, int64_t n, double mean, double std);
 
-// T: float, double and every integer type, bool included, here and below unless said. lo + draw % range; 0 stands for
-// 2^64. The draw has 32 bits where the range is below 2^28, else 64.
+// T: float, double and every integer type, bool included, here and below unless said. lo + draw % range; the
+// draw has 32 bits where the range is below 2^28, else 64. Range 0 stands for 2^64: the draw itself, whatever lo is.
 template <class T>
 void random_integer(Generator& g, T* out, int64_t n, int64_t lo, uint64_t range);
 // random_() without bounds: from 0 to the type's largest value, or to 2^24 and 2^53 for float and double. float16 and
