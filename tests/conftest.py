@@ -1,6 +1,12 @@
+"""What all tests share."""
+
+import faulthandler
 import os
+import sys
 
 import pytest
+
+faulthandler.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -10,3 +16,17 @@ def pytest_xdist_auto_num_workers(config):
     if named and all("::" in name for name in named):
         return 0
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+@pytest.fixture(autouse=True)
+def _fresh_state():
+    """Every test that uses the package starts from the same random state and leaves gradients on."""
+    torch = sys.modules.get("rushlight")  # some tests check the sources alone
+    if not hasattr(torch, "manual_seed"):
+        yield
+        return
+    torch.manual_seed(0)
+    yield
+    left_off = not torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
+    assert not left_off, "the test left gradients off"

@@ -1,0 +1,18 @@
+"""Every operation once: sample inputs, a reference, and what forms it has. The tests are made from this table.
+
+To add an operation, add a row to its family's file; for an ordinary function of one or two tensors it is one line,
+such as ``unary("sinh", np.sinh)``.
+"""
+
+from .core import ALL, BITS, FLOATS, INTS, NUMBERS, PROMOTE, Const, Dtype, Error, Gen, Op, Sample, promote, result_dtype
+from .creation import CREATION
+from .indexing import INDEXING
+from .linalg import LINALG
+from .nn import NN
+from .pointwise import POINTWISE
+from .random import RANDOM_OPS, SEED
+from .reduce import REDUCE
+from .shape import SHAPE
+from .views import VIEWS
+
+OPS: list[Op] = [*POINTWISE, *REDUCE, *VIEWS, *SHAPE, *INDEXING, *LINALG, *NN, *CREATION, *RANDOM_OPS]

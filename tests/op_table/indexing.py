@@ -1,0 +1,354 @@
+"""Reading and writing at positions given by tensors; sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .core import ALL, NUMBERS, E, Error, Gen, N, Op, S, Sample
+
+IN_ORDER = ("transposed", "step", "offset")  # values that an expanded layout would repeat
+
+
+def gather_ref(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
+    if x.ndim == 0 or index.ndim == 0:
+        return x.reshape(-1)[index.reshape(-1)].reshape(index.shape)
+    grid = list(np.indices(index.shape, sparse=True))
+    grid[dim] = index
+    return x[tuple(grid)]
+
+
+def gather_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(4, 3), 0, g.index(2, 3, n=4))
+    yield S(g(4, 3), 1, g.index(4, 5, n=3))
+    yield S(g(4, 3, 2), -1, g.index(2, 3, 4, n=2))
+    yield S(g(5), 0, g.index(7, n=5))
+    yield S(g(), 0, g.index(n=1))
+    yield S(g(4, 3), 0, g.index(2, 1, n=4))
+    yield N(g(4, 3), 0, g.index(0, 3, n=4))
+    yield N(g(67, 3), 0, g.index(70, 3, n=67))
+
+
+def gather_errors(g: Gen) -> Iterator[Error]:
+    yield E((IndexError, RuntimeError), g(4, 3), 0, np.full((1, 3), 4))
+    yield E((IndexError, RuntimeError), g(4, 3), 0, np.full((1, 3), -1))
+    yield E(IndexError, g(4, 3), 2, g.index(1, 3, n=2))
+    yield E(RuntimeError, g(4, 3), 0, g.index(3, n=3))
+    yield E(RuntimeError, g(4, 3), 0, g.index(2, 4, n=3))
+    yield E(RuntimeError, g(4), 0, np.zeros(2, np.float32))
+
+
+def scatter_ref(add: bool) -> Callable:
+    def ref(x: np.ndarray, dim: int, index: np.ndarray, src: Any) -> np.ndarray:
+        out = x.copy()
+        if index.ndim == 0:
+            index, src = index.reshape(1), np.reshape(src, 1)
+        target = out.reshape(1) if out.ndim == 0 else out
+        for at in np.ndindex(index.shape):
+            to = list(at)
+            to[dim] = index[at]
+            value = src[at] if isinstance(src, np.ndarray) else src
+            if add:
+                target[tuple(to)] += value
+            else:
+                target[tuple(to)] = value
+        return out
+
+    return ref
+
+
+def scatter_add_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(4, 3), 0, g.index(2, 3, n=4), g(2, 3))
+    yield S(g(4, 3), 1, g.index(4, 5, n=3), g(4, 5))
+    yield N(g(4, 3), -1, g.index(2, 2, n=3), g(4, 3))  # a source larger than the index has no gradient in PyTorch
+    yield S(g(3), 0, np.asarray([1, 1, 1, 0]), g(4))
+    yield S(g(), 0, g.index(n=1), g())
+    yield N(g(4, 3), 0, g.index(0, 3, n=4), g(2, 3))
+
+
+def scatter_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(4, 3), 0, np.asarray([[0, 1, 2], [2, 0, 1]]), g(2, 3))
+    yield N(g(4), 0, np.asarray([2, 0]), g(3))
+    yield S(g(4, 3), 1, np.asarray([[0], [1]]), g.scalar())
+    yield N(g(4, 3), 0, g.index(0, 3, n=4), g(2, 3))
+
+
+def scatter_errors(g: Gen) -> Iterator[Error]:
+    yield E((IndexError, RuntimeError), g(4), 0, np.asarray([4]), g(1))
+    yield E(RuntimeError, g(4), 0, np.asarray([0, 1]), g(1))
+    yield E(RuntimeError, g(4, 3), 0, np.asarray([0]), g(1))
+    yield E(IndexError, g(4), 1, np.asarray([0]), g(1))
+
+
+def index_select_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(4, 3), 0, g.index(5, n=4))
+    yield S(g(4, 3), 1, np.asarray([2, 0]))
+    yield S(g(4, 3, 2), -2, g.index(2, n=3))
+    yield S(g(4), 0, g.index(2, n=4).astype(np.int32))
+    yield S(g(4), 0, g.index(n=4))
+    yield N(g(4, 3), 0, g.index(0, n=4))
+    yield N(g(0, 3), 0, g.index(0, n=1))
+
+
+def index_select_errors(g: Gen) -> Iterator[Error]:
+    yield E((IndexError, RuntimeError), g(4), 0, np.asarray([4]))
+    yield E(IndexError, g(4), 1, np.asarray([0]))
+    yield E((IndexError, RuntimeError), g(4), 0, np.asarray([[0]]))
+    yield E((IndexError, RuntimeError), g(4), 0, np.asarray([0.0]))
+
+
+def index_select_ref(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
+    return np.take(x, np.atleast_1d(index), axis=dim)
+
+
+def masked_fill_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(2, 3), g.mask(2, 3), g.scalar())
+    yield S(g(2, 3), g.mask(3), 1)
+    yield S(g(2, 3), g.mask(2, 1), g())
+    yield S(g(), g.mask(), 1)
+    yield S(g(3), g.mask(2, 3), 1)
+    yield N(g(0), g.mask(0), 1)
+    if g.is_float:
+        yield N(g(67), g.mask(67), float("-inf"))
+
+
+def masked_fill_errors(g: Gen) -> Iterator[Error]:
+    yield E(RuntimeError, g(2), g.mask(3), 1)
+    yield E(RuntimeError, g(2), g.index(2, n=2), 1)
+    yield E(RuntimeError, g(2), g.mask(2), g(2))
+
+
+def nonzero_samples(g: Gen) -> Iterator[Sample]:
+    for shape in [(5,), (3, 4), (), (2, 2, 3), (0,), (2, 0), (67,)]:
+        yield N(g(*shape, low=0, high=1) if not g.is_float else np.asarray(np.round(g(*shape))))
+    yield N(np.zeros(3, g.np_dtype))
+    yield N(np.ones((), g.np_dtype))
+
+
+def nonzero_tuple_samples(g: Gen) -> Iterator[Sample]:
+    yield N(np.round(g(3, 4)), as_tuple=True)
+    yield N(g.mask(4), as_tuple=True)
+
+
+def nonzero_ref(x: np.ndarray, *, as_tuple: bool = False) -> Any:
+    if as_tuple:
+        return np.nonzero(x)
+    if x.ndim == 0:
+        return np.zeros((int(bool(x)), 0), np.int64)
+    return np.argwhere(x)
+
+
+def masked_select_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(2, 3), g.mask(2, 3))
+    yield S(g(2, 3), g.mask(3))
+    yield S(g(3), g.mask(2, 1))
+    yield N(g(0), g.mask(0))
+
+
+def masked_select_ref(x: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    x, mask = np.broadcast_arrays(x, mask)
+    return x[mask]
+
+
+def sort_ref(x: np.ndarray, dim: int = -1, descending: bool = False, stable: bool = False):
+    if x.ndim == 0:
+        return x, np.asarray(0)
+    if descending:  # stable: equal values keep their order
+        flipped = np.flip(x, dim)
+        order = np.flip(np.argsort(flipped, axis=dim, kind="stable"), dim)
+        order = x.shape[dim] - 1 - order
+    else:
+        order = np.argsort(x, axis=dim, kind="stable")
+    return np.take_along_axis(x, order, dim), order
+
+
+def sort_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g.distinct(7))
+    yield S(g.distinct(3, 4), 1)
+    yield S(g.distinct(3, 4), 0, True)
+    yield S(g.distinct(2, 3, 2), -2, descending=True)
+    yield S(g.distinct())
+    yield N(g(0))
+    yield N(g(2, 0), 1)
+    yield N(g.distinct(200))
+    yield N(g.distinct(3, 70), 1, True)
+    if g.is_float:
+        yield N(np.asarray([1, np.nan, -np.inf, np.inf, 0], g.np_dtype))
+
+
+def stable_samples(g: Gen) -> Iterator[Sample]:
+    yield N(g(40, low=0, high=3).round(), stable=True)
+    yield N(g(40, low=0, high=3).round(), stable=True, descending=True)
+    yield N(g(5, 40, low=0, high=3).round(), dim=1, stable=True)
+    yield N(g(40, 3, low=0, high=3).round(), dim=0, stable=True)
+
+
+def sort_errors(g: Gen) -> Iterator[Error]:
+    yield E(IndexError, g(3), 1)
+    yield E(TypeError, g(3), "text")
+
+
+def topk_ref(x: np.ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
+    values, order = sort_ref(x, dim, largest)
+    if x.ndim == 0:
+        return (values, order) if k else (np.zeros(0), np.zeros(0, np.int64))
+    return np.take(values, range(k), axis=dim), np.take(order, range(k), axis=dim)
+
+
+def topk_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g.distinct(7), 3)
+    yield S(g.distinct(3, 4), 2, 0)
+    yield S(g.distinct(3, 4), 4, 1, False)
+    yield S(g.distinct(2, 5), 1, dim=-1, largest=False, sorted=True)
+    yield S(g.distinct(), 1)
+    yield N(g.distinct(5), 0)
+    yield N(g.distinct(300), 10)
+    yield N(g.distinct(3, 70), 60)
+
+
+def topk_errors(g: Gen) -> Iterator[Error]:
+    yield E(RuntimeError, g(3), 4)
+    yield E(RuntimeError, g(3), -1)
+    yield E(IndexError, g(3), 1, 1)
+
+
+def argsort_samples(g: Gen) -> Iterator[Sample]:
+    yield N(g.distinct(7))
+    yield N(g.distinct(3, 4), 0)
+    yield N(g.distinct(3, 4), -1, True)
+
+
+def embedding_like(x: np.ndarray, index: np.ndarray) -> np.ndarray:
+    return x[index]
+
+
+def advanced_samples(g: Gen) -> Iterator[Sample]:
+    rows, columns = g.index(3, n=4), g.index(3, n=5)
+    yield S(g(4, 5), rows)
+    yield S(g(4, 5), (rows, columns))
+    yield S(g(4, 5), (slice(None), columns))
+    yield S(g(4, 5), (rows[:, None], columns))
+    yield S(g(4, 5), (1, columns))
+    yield S(g(4, 5), g.mask(4, 5))
+    yield S(g(4, 5), g.mask(4))
+    yield S(g(4, 5), (Ellipsis, g.mask(5)))
+    yield S(g(4, 5, 2), (rows, slice(1, 4), np.asarray([0, 1, 1])))  # the index's dimension comes first
+    yield S(g(4, 5), (rows, None, columns))
+    yield S(g(4, 5), np.zeros(0, np.int64))
+    yield S(g(4, 5), -rows - 1)
+
+
+def advanced_errors(g: Gen) -> Iterator[Error]:
+    yield E(IndexError, g(4, 5), np.asarray([4]))
+    yield E(IndexError, g(4, 5), np.asarray([-5]))
+    yield E(IndexError, g(4, 5), np.asarray([True, False]))
+    yield E(IndexError, g(4, 5), (np.asarray([0, 1]), np.asarray([0, 1, 2])))
+    yield E(IndexError, g(4, 5), np.asarray([0.5]))
+
+
+INDEXING = [
+    Op("gather", gather_samples, gather_ref, dtypes=ALL, grad=True, method=True, out=True, errors=gather_errors),
+    Op(
+        "scatter",
+        scatter_samples,
+        scatter_ref(add=False),
+        dtypes=ALL,
+        grad=True,
+        method=True,
+        inplace=True,
+        out=True,
+        errors=scatter_errors,
+        layouts=IN_ORDER,
+    ),
+    Op(
+        "scatter_add",
+        scatter_add_samples,
+        scatter_ref(add=True),
+        dtypes=NUMBERS,
+        grad=True,
+        method=True,
+        inplace=True,
+        out=True,
+        errors=scatter_errors,
+    ),
+    Op(
+        "index_select",
+        index_select_samples,
+        index_select_ref,
+        dtypes=ALL,
+        grad=True,
+        method=True,
+        out=True,
+        errors=index_select_errors,
+    ),
+    Op(
+        "masked_fill",
+        masked_fill_samples,
+        lambda x, mask, value: np.where(mask, np.asarray(value).astype(x.dtype), x),
+        dtypes=ALL,
+        grad=True,
+        method=True,
+        inplace=True,
+        errors=masked_fill_errors,
+    ),
+    Op("masked_select", masked_select_samples, masked_select_ref, dtypes=ALL, grad=True, method=True, out=True),
+    Op("nonzero", nonzero_samples, nonzero_ref, dtypes=ALL, result="int64", method=True, out=True),
+    Op(
+        "nonzero",
+        nonzero_tuple_samples,
+        nonzero_ref,
+        dtypes=ALL,
+        result=lambda s, d: ("int64",) * s.args[0].ndim,
+        method=True,
+        test="as_tuple",
+    ),
+    Op(
+        "sort",
+        sort_samples,
+        sort_ref,
+        dtypes=NUMBERS,
+        result=lambda s, d: (d, "int64"),
+        grad=True,
+        method=True,
+        out=True,
+        errors=sort_errors,
+        layouts=IN_ORDER,
+    ),
+    Op(
+        "sort",
+        stable_samples,
+        sort_ref,
+        dtypes=NUMBERS,
+        result=lambda s, d: (d, "int64"),
+        method=True,
+        out=True,
+        test="stable",
+    ),
+    Op("argsort", argsort_samples, lambda *a: sort_ref(*a)[1], dtypes=NUMBERS, result="int64", method=True).but(
+        layouts=IN_ORDER, registered=("argsort", "sort")
+    ),
+    Op(
+        "topk",
+        topk_samples,
+        topk_ref,
+        dtypes=NUMBERS,
+        result=lambda s, d: (d, "int64"),
+        grad=True,
+        method=True,
+        out=True,
+        errors=topk_errors,
+        layouts=IN_ORDER,
+    ),
+    Op(
+        "Tensor.__getitem__",
+        advanced_samples,
+        lambda x, i: x[i],
+        dtypes=ALL,
+        grad=True,
+        test="advanced",
+        errors=advanced_errors,
+        registered=("index",),
+    ),
+]
