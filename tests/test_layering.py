@@ -31,8 +31,8 @@ PACKAGE_LAYERS = {
     "core": {"core", "_composites", "autograd"},
     "_composites": {"core", "_composites"},
     "autograd": {"core", "autograd"},
-    "nn": {"core", "_composites", "autograd", "nn"},
-    "optim": {"core", "_composites", "autograd", "optim"},
+    "nn": {"core", "_composites", "autograd", "utils", "nn"},
+    "optim": {"core", "_composites", "autograd", "utils", "optim"},
     "utils": {"core", "utils"},
     "vision": {"core", "utils", "vision"},
     "demo": {"core", "nn", "optim", "utils", "vision", "demo"},
@@ -180,15 +180,15 @@ WIDER_SETS = ("avx2", "avx512")  # what a machine may lack
 
 
 def strays(objects: list[pathlib.Path], isa: str) -> list[str]:
-    """Symbols that the linker may merge with those of other files, though compiled for `isa`.
+    """Functions that the linker may merge with those of other files, though compiled for `isa`.
 
-    A weak definition whose name tells of its set (`rushlight::kernels::avx2::...`, or a template over one of its
-    types) is its own. Any other could be picked for the whole library, and be an illegal instruction elsewhere.
+    A weak function (nm's W; weak data holds no instructions) whose name tells of its set
+    (`rushlight::kernels::avx2::...`, or a template over one of its types) is its own. Any other could be picked for the whole library, and be an illegal instruction elsewhere.
     """
     out = subprocess.run(["nm", "--defined-only", *map(str, objects)], capture_output=True, text=True, check=True)
     found = set()
     for line in out.stdout.splitlines():
-        if (parts := line.split()) and len(parts) == 3 and parts[1] in "WVu" and f"{len(isa)}{isa}" not in parts[2]:
+        if (parts := line.split()) and len(parts) == 3 and parts[1] == "W" and f"{len(isa)}{isa}" not in parts[2]:
             found.add(parts[2])
     return demangle(sorted(found))
 
