@@ -44,7 +44,7 @@ def test_public_headers_need_only_the_standard_library(tmp_path):
     """Each header that is shipped compiles by itself, with no other include path than its own."""
     include = PREFIX.parent.parent / "include" / "rushlight"
     headers = sorted(include.rglob("*.h"))
-    assert headers
+    assert include / "rushlight.h" in headers
     compiler = next(filter(shutil.which, ("c++", "g++", "clang++")))
     source = tmp_path / "all.cpp"
     source.write_text("".join(f'#include "{h.relative_to(include)}"\n' for h in headers))
