@@ -1,0 +1,6 @@
+"""Optimizers, and schedules for their learning rates."""
+
+from . import lr_scheduler
+from .adam import Adam, AdamW
+from .optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from .sgd import SGD
