@@ -1,0 +1,258 @@
+"""Every operation of the table against PyTorch: values, dtypes, shapes, strides, what shares memory, gradients, names
+of graph nodes, and the types of errors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import rushlight
+from tests.helpers import LAYOUTS, TOLERANCE, Call, dtype_name, outputs, resolve, storage_pointer, to_numpy
+from tests.op_table import OPS, SEED, Op, Sample
+
+# Where we knowingly differ, and why; docs/differences.md tells users.
+GRADIENT_DIFFERS: dict[str, str] = {}
+
+CASES = [(op, dtype) for op in OPS for dtype in op.dtypes]
+IDS = [f"{op.id}-{dtype}" for op, dtype in CASES]
+cases = pytest.mark.parametrize(("op", "dtype"), CASES, ids=IDS)
+
+
+def run(lib: Any, op: Op, call: Call) -> Any:
+    if op.random:
+        lib.manual_seed(SEED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return resolve(lib, op.name)(*call.args, **call.kwargs)
+
+
+def both(op: Op, sample: Sample, layout: str = "contiguous", requires_grad: bool = False) -> Iterator[tuple[Call, Any]]:
+    for lib in (rushlight, torch):
+        call = Call(lib, sample, layout, requires_grad)
+        yield call, run(lib, op, call)
+
+
+def has_gradient(sample: Sample) -> bool:
+    """PyTorch refuses to record a sum that is asked for as integers."""
+    return sample.kwargs.get("dtype", "float64").startswith("float")
+
+
+def describe(call: Call, result: Any) -> list[tuple]:
+    """Everything about a result but its values."""
+    return [
+        (
+            dtype_name(r.dtype),
+            tuple(r.shape),
+            tuple(r.stride()),
+            r.storage_offset(),
+            r.requires_grad,
+            [i for i, t in enumerate(call.tensors) if t.numel() and storage_pointer(t) == storage_pointer(r)],
+        )
+        for r in outputs(result)
+    ]
+
+
+def close(actual: Any, expected: Any, dtype: str, what: str, factor: float = 1) -> None:
+    for a, e in zip(outputs(actual), outputs(expected), strict=True):
+        if a is None or e is None:
+            assert a is None and e is None, what
+            continue
+        rtol, atol = TOLERANCE.get(dtype_name(e.dtype), (0, 0))
+        np.testing.assert_allclose(to_numpy(a), to_numpy(e), rtol * factor, atol * factor, err_msg=what)
+
+
+@pytest.mark.parametrize("layout", ["contiguous", *LAYOUTS])
+@cases
+def test_like_pytorch(op: Op, dtype: str, layout: str) -> None:
+    if layout not in ("contiguous", *op.layouts):
+        pytest.skip("the row does not allow it")
+    for sample in op.calls(dtype):
+        what = f"{op.id}{sample} {layout}"
+        (ours, result), (theirs, expected) = both(op, sample, layout)
+        assert isinstance(result, tuple) == isinstance(expected, tuple), what
+        assert describe(ours, result) == describe(theirs, expected), what
+        if "empty" not in op.name:
+            close(result, expected, dtype, what)
+        if isinstance(expected, tuple) and type(expected) is not tuple:
+            for name in ("values", "indices"):
+                assert hasattr(result, name) == hasattr(expected, name), f"{what}: {name}"
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.grad], ids=lambda op: op.id)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gradient_like_pytorch(op: Op, dtype: str) -> None:
+    if dtype not in op.dtypes:
+        pytest.skip("not a dtype of the row")
+    for sample in filter(has_gradient, op.calls(dtype)):
+        what = f"{op.id}{sample}"
+        (ours, result), (theirs, expected) = both(op, sample, requires_grad=True)
+        grads = []
+        for lib, call, value in ((rushlight, ours, result), (torch, theirs, expected)):
+            results = [r for r in outputs(value) if r.requires_grad]
+            rng = np.random.default_rng(0)
+            incoming = [lib.from_numpy(np.asarray(rng.normal(size=tuple(r.shape)))).to(r.dtype) for r in results]
+            if not results:
+                grads.append([])
+                continue
+            try:
+                grads.append(list(lib.autograd.grad(results, call.leaves, incoming, allow_unused=True)))
+            except RuntimeError:
+                grads.append(None)
+        if grads[1] is None:  # PyTorch has no derivative here, we may
+            continue
+        assert describe(ours, result) == describe(theirs, expected), what
+        assert len(grads[0]) == len(grads[1]), what
+        close(grads[0], grads[1], dtype, f"gradient of {what}", 10 if dtype == "float32" else 1)
+        for a, e in zip(grads[0], grads[1], strict=True):
+            assert (a is None) == (e is None) and (a is None or a.dtype == getattr(rushlight, dtype_name(e.dtype)))
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.grad], ids=lambda op: op.id)
+def test_names_of_nodes(op: Op) -> None:
+    """grad_fn=<AddBackward0> is what users see when they print a tensor."""
+    for sample in filter(has_gradient, op.calls("float64")):
+        (_, result), (_, expected) = both(op, sample, requires_grad=True)
+        names = [
+            [type(r.grad_fn).__name__ if r.grad_fn is not None else None for r in outputs(value)]
+            for value in (result, expected)
+        ]
+        assert names[0] == names[1], f"{op.id}{sample}"
+        named = [[r.grad_fn.name() for r in outputs(v) if r.grad_fn is not None] for v in (result, expected)]
+        assert named[0] == named[1], f"{op.id}{sample}"
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.inplace], ids=lambda op: op.id)
+def test_in_place_like_pytorch(op: Op) -> None:
+    for dtype in op.dtypes:
+        for sample in op.calls(dtype):
+            if not sample.args or not isinstance(sample.args[0], np.ndarray):
+                continue
+            for layout in ("contiguous", "transposed", "step"):
+                what = f"{op.inplace_name}{sample} {layout}"
+                seen = []
+                for lib in (rushlight, torch):
+                    call = Call(lib, sample, layout)
+                    x = call.args[0]
+                    try:
+                        getattr(x, op.inplace_name)(*call.args[1:], **call.kwargs)
+                    except Exception as error:
+                        seen.append((type(error), None))
+                    else:
+                        seen.append((describe(call, x), x))
+                assert seen[0][0] == seen[1][0], what
+                if seen[1][1] is not None:
+                    close(seen[0][1], seen[1][1], dtype, what)
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.errors], ids=lambda op: op.id)
+def test_errors_are_of_pytorchs_types(op: Op) -> None:
+    for dtype in op.dtypes:
+        for error in op.errors(op.gen(dtype)):
+            kinds = []
+            for lib in (rushlight, torch):
+                call = Call(lib, error.sample)
+                try:
+                    run(lib, op, call)
+                except Exception as raised:
+                    kinds.append(type(raised))
+                else:
+                    kinds.append(None)
+            assert kinds[0] is kinds[1], f"{op.id}{error.sample}"
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.out], ids=lambda op: op.id)
+def test_out_like_pytorch(op: Op) -> None:
+    """Into a tensor of the wrong shape, of other strides, and of another dtype."""
+    for dtype in op.dtypes:
+        for sample in list(filter(op.has_out, op.calls(dtype)))[:4]:
+            for make in (
+                lambda lib, e: lib.zeros((3, 7), dtype=e.dtype),
+                lambda lib, e: lib.zeros(0, dtype=e.dtype),
+                lambda lib, e: lib.zeros(tuple(reversed(e.shape)), dtype=e.dtype).permute(tuple(range(e.dim()))[::-1]),
+                lambda lib, e: lib.zeros(tuple(e.shape), dtype=lib.float64),
+                lambda lib, e: lib.zeros(tuple(e.shape), dtype=lib.int32),
+            ):
+                seen = []
+                for lib in (rushlight, torch):
+                    expected = outputs(run(lib, op, Call(lib, sample)))
+                    call = Call(lib, sample)
+                    out = [make(lib, e) for e in expected]
+                    call.kwargs["out"] = out[0] if len(out) == 1 else tuple(out)
+                    try:
+                        run(lib, op, call)
+                    except Exception as raised:
+                        seen.append((type(raised), None))
+                    else:
+                        seen.append((describe(call, tuple(out)), out))
+                assert seen[0][0] == seen[1][0], f"{op.id}{sample}"
+                if seen[1][1] is not None and "empty" not in op.name:
+                    close(seen[0][1], seen[1][1], dtype, f"{op.id}{sample}", 10)
+
+
+SMALL = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("source", SMALL)
+def test_conversions_like_pytorch(source: str) -> None:
+    """Every dtype to every other, with values that fit (what does not is undefined)."""
+    values = [0.0, 1.0, 2.0, 3.7, 100.3, 0.1] + ([-1.0, -2.7, -100.6] if source not in ("bool", "uint8") else [])
+    for target in SMALL:
+        results = []
+        for lib in (rushlight, torch):
+            x = lib.tensor(values).to(getattr(lib, source))
+            kept = x if target != "uint8" or source in ("bool", "uint8") else x[:6]
+            results.append(kept.to(getattr(lib, target)))
+        assert dtype_name(results[0].dtype) == target
+        np.testing.assert_array_equal(to_numpy(results[0]), to_numpy(results[1]), err_msg=f"{source} to {target}")
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "maximum", "eq", "where", "cat", "stack", "lerp"])
+def test_promotion_like_pytorch(name: str) -> None:
+    """Of all pairs of dtypes and ranks, the result's dtype or the error's type."""
+    for left in SMALL:
+        for right in SMALL:
+            for a_shape, b_shape in [((2,), (2,)), ((2,), ()), ((), (2,)), ((), ())]:
+                seen = []
+                for lib in (rushlight, torch):
+                    a = lib.ones(a_shape).to(getattr(lib, left))
+                    b = lib.ones(b_shape).to(getattr(lib, right))
+                    try:
+                        if name == "where":
+                            result = lib.where(lib.tensor(True), a, b)
+                        elif name in ("cat", "stack"):
+                            result = getattr(lib, name)([a, b])
+                        elif name == "lerp":
+                            result = lib.lerp(a, b, 0.5)
+                        else:
+                            result = getattr(lib, name)(a, b)
+                        seen.append((dtype_name(result.dtype), tuple(result.shape)))
+                    except Exception as error:
+                        seen.append(type(error))
+                assert seen[0] == seen[1], f"{name} of {left}{a_shape} and {right}{b_shape}"
+
+
+NUMBERS = [True, 2, -3, 1.5, float("inf"), 2**40]
+
+
+@pytest.mark.parametrize("operator", ["+", "-", "*", "/", "//", "%", "**", "<", "==", "&", "|", "^", "<<", ">>"])
+def test_operators_with_numbers_like_pytorch(operator: str) -> None:
+    for dtype in SMALL:
+        for number in NUMBERS:
+            for expression in (f"x {operator} n", f"n {operator} x"):
+                seen = []
+                for lib in (rushlight, torch):
+                    x = lib.tensor([1, 2, 3]).to(getattr(lib, dtype))
+                    try:
+                        with warnings.catch_warnings():
+                            warnings.simplefilter("ignore")
+                            result = eval(expression, {"x": x, "n": number})
+                        seen.append((dtype_name(result.dtype), to_numpy(result).astype("float64").tolist()))
+                    except Exception as error:
+                        seen.append((type(error), []))
+                assert seen[0][0] == seen[1][0], f"{expression}, {dtype}, {number!r}"
+                np.testing.assert_allclose(seen[0][1], seen[1][1], 1e-3, err_msg=f"{expression}, {dtype}, {number!r}")
