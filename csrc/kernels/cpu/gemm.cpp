@@ -27,12 +27,8 @@ struct Product {
 
 constexpr int64_t kParallelWork = 200'000;  // multiply-adds a thread should have to do, some 5 µs
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-
 // How many units of work make a piece worth a thread.
-int64_t grain_of(int64_t work_per_unit) { return max(1, kParallelWork / max(1, work_per_unit)); }
+int64_t grain_of(int64_t work_per_unit) { return max_of(1, kParallelWork / max_of(1, work_per_unit)); }
 
 template <class T>
 TileOutput<T> output_at(const Product<T>& g, int64_t i, int64_t j, int cols, bool first, bool last) {
@@ -188,7 +184,7 @@ void vector_product(const Product<T>& g) {
     if (e.col_bias) v += e.col_bias[j];
     *c = e.relu && v < 0 ? T(0) : v;
   };
-  const int64_t grain = max(16, grain_of(g.k * 4));  // bound by memory: fewer operations a thread are worth it
+  const int64_t grain = max_of(16, grain_of(g.k * 4));  // bound by memory: fewer operations a thread are worth it
   parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
     if (mat_step == 1) {
       int64_t r = begin;
@@ -205,7 +201,7 @@ void vector_product(const Product<T>& g) {
       constexpr int64_t chunk = 1024;
       alignas(kVecBytes) T y[chunk];
       for (int64_t r = begin; r < end; r += chunk) {
-        const int64_t rows = min(chunk, end - r);
+        const int64_t rows = min_of(chunk, end - r);
         weighted_rows(mat + r, mat_step, x, g.k, rows, y);
         for (int64_t i = 0; i < rows; ++i) finish(r + i, y[i]);
       }
@@ -221,7 +217,7 @@ void direct_product(const Product<T>& g) {
   const Blocks blocks(g.k, 512);
   // A unit is a group of tiles under one panel of B. Groups larger than one tile share the packing of B.
   const int64_t threads = num_threads();
-  const int64_t groups = panels >= 2 * threads ? 1 : min(tiles, divide_up(2 * threads, panels));
+  const int64_t groups = panels >= 2 * threads ? 1 : min_of(tiles, divide_up(2 * threads, panels));
   const int64_t group_tiles = divide_up(tiles, groups);
   const int64_t grain = grain_of(group_tiles * tile_rows * width * g.k);
 
@@ -229,10 +225,10 @@ void direct_product(const Product<T>& g) {
     const bool packs = g.b_col != 1 || end > (panels - 1) * groups;
     Scratch<T> packed(packs && (g.b_col != 1 || g.n % width) ? blocks.size * width : 0);
     for (int64_t unit = begin; unit < end; ++unit) {
-      const int64_t j = unit / groups * width, cols = min(width, g.n - j);
-      const int64_t first_tile = unit % groups * group_tiles, end_tile = min(tiles, first_tile + group_tiles);
+      const int64_t j = unit / groups * width, cols = min_of(width, g.n - j);
+      const int64_t first_tile = unit % groups * group_tiles, end_tile = min_of(tiles, first_tile + group_tiles);
       for (int64_t block = 0; block < blocks.count; ++block) {
-        const int64_t p = block * blocks.size, steps = min(blocks.size, g.k - p);
+        const int64_t p = block * blocks.size, steps = min_of(blocks.size, g.k - p);
         TileInput<T> in{.a = nullptr,
                         .a_row = g.a_row,
                         .a_step = g.a_step,
@@ -240,13 +236,14 @@ void direct_product(const Product<T>& g) {
                         .segments = 1,
                         .steps = steps,
                         .b = g.b + p * g.b_step + j,
-                        .b_step = g.b_step};
+                        .b_step = g.b_step,
+                        .b_segment = 0};
         if (g.b_col != 1 || cols < width) {
           pack_b(g, p, steps, j, cols, packed.get());
           in.b = packed.get(), in.b_step = width;
         }
         for (int64_t t = first_tile; t < end_tile; ++t) {
-          const int64_t i = t * tile_rows, rows = min(tile_rows, g.m - i);
+          const int64_t i = t * tile_rows, rows = min_of(tile_rows, g.m - i);
           if (rows <= 0) break;
           in.a = g.a + i * g.a_row + p * g.a_step;
           tile(int(rows), vecs_for<T>(cols), in, output_at(g, i, j, int(cols), block == 0, block + 1 == blocks.count));
@@ -268,34 +265,34 @@ void blocked_columns(const Product<T>& g, int64_t j0, int64_t n, const Blocks& b
   parallel_for(0, panels * blocks.count, grain_of(blocks.size * width * 4), [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t block = unit / panels, panel = unit % panels, p = block * blocks.size;
-      const int64_t steps = min(blocks.size, g.k - p), j = panel * width;
-      pack_b(g, p, steps, j0 + j, min(width, n - j), panel_of(block, steps, panel));
+      const int64_t steps = min_of(blocks.size, g.k - p), j = panel * width;
+      pack_b(g, p, steps, j0 + j, min_of(width, n - j), panel_of(block, steps, panel));
     }
   });
 
   const int64_t tile_rows = even_tile_rows(g.m), tiles = divide_up(g.m, tile_rows);
   const int64_t threads = num_threads();
-  const int64_t groups = threads == 1 || tiles >= 4 * threads ? 1 : min(panels, divide_up(4 * threads, tiles));
+  const int64_t groups = threads == 1 || tiles >= 4 * threads ? 1 : min_of(panels, divide_up(4 * threads, tiles));
   const int64_t group_panels = divide_up(panels, groups);
   parallel_for(0, tiles * groups, grain_of(tile_rows * group_panels * width * g.k), [&](int64_t begin, int64_t end) {
     Scratch<T> packed_a(most_tiles * tile_rows * blocks.size);
     for (int64_t unit = begin; unit < end;) {
       const int64_t group = unit / tiles, first_tile = unit % tiles;
-      const int64_t run = min(end - unit, tiles - first_tile);
-      const int64_t chunk = min(run, divide_up(run, divide_up(run, most_tiles)));
+      const int64_t run = min_of(end - unit, tiles - first_tile);
+      const int64_t chunk = min_of(run, divide_up(run, divide_up(run, most_tiles)));
       const int64_t end_tile = first_tile + chunk;
       unit += chunk;
-      const int64_t first_panel = group * group_panels, end_panel = min(panels, first_panel + group_panels);
+      const int64_t first_panel = group * group_panels, end_panel = min_of(panels, first_panel + group_panels);
       for (int64_t block = 0; block < blocks.count; ++block) {
-        const int64_t p = block * blocks.size, steps = min(blocks.size, g.k - p);
+        const int64_t p = block * blocks.size, steps = min_of(blocks.size, g.k - p);
         for (int64_t t = first_tile; t < end_tile; ++t) {
-          const int64_t i = t * tile_rows, rows = min(tile_rows, g.m - i);
+          const int64_t i = t * tile_rows, rows = min_of(tile_rows, g.m - i);
           if (rows > 0) pack_a(g, i, rows, p, steps, packed_a.get() + (t - first_tile) * tile_rows * steps);
         }
         for (int64_t panel = first_panel; panel < end_panel; ++panel) {
-          const int64_t j = panel * width, cols = min(width, n - j);
+          const int64_t j = panel * width, cols = min_of(width, n - j);
           for (int64_t t = first_tile; t < end_tile; ++t) {
-            const int64_t i = t * tile_rows, rows = min(tile_rows, g.m - i);
+            const int64_t i = t * tile_rows, rows = min_of(tile_rows, g.m - i);
             if (rows <= 0) break;
             const TileInput<T> in{.a = packed_a.get() + (t - first_tile) * tile_rows * steps,
                                   .a_row = 1,
@@ -304,7 +301,8 @@ void blocked_columns(const Product<T>& g, int64_t j0, int64_t n, const Blocks& b
                                   .segments = 1,
                                   .steps = steps,
                                   .b = panel_of(block, steps, panel),
-                                  .b_step = width};
+                                  .b_step = width,
+                                  .b_segment = 0};
             tile(int(rows), vecs_for<T>(cols), in,
                  output_at(g, i, j0 + j, int(cols), block == 0, block + 1 == blocks.count));
           }
@@ -319,9 +317,9 @@ void blocked_product(const Product<T>& g) {
   constexpr int64_t width = kTileCols<T>;
   constexpr int64_t most_packed = (32 << 20) / int64_t(sizeof(T));  // elements of packed B held at a time
   const Blocks blocks(g.k, 1024 / int64_t(sizeof(T)));
-  const int64_t chunk = max(width, min(divide_up(g.n, width) * width, most_packed / g.k / width * width));
+  const int64_t chunk = max_of(width, min_of(divide_up(g.n, width) * width, most_packed / g.k / width * width));
   Scratch<T> packed_b(g.k * chunk);
-  for (int64_t j = 0; j < g.n; j += chunk) blocked_columns(g, j, min(chunk, g.n - j), blocks, packed_b.get());
+  for (int64_t j = 0; j < g.n; j += chunk) blocked_columns(g, j, min_of(chunk, g.n - j), blocks, packed_b.get());
 }
 
 template <class T>

@@ -39,9 +39,9 @@ void tile_of(const TileInput<T>& in, const TileOutput<T>& out) {
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < Vecs; ++v) acc[r][v] = T(0);
-  const T* b = in.b;
   const int64_t row = in.a_row, a_step = in.a_step, b_step = in.b_step;
   for (int64_t s = 0; s < in.segments; ++s) {
+    const T* b = in.b + s * in.b_segment;
     // One pointer for five rows: x86 reaches p, p + s, p + 2s, p + 4s and p + 3s with two registers beside it.
     const T* base[3];
     base[0] = in.a + in.segment[s];

@@ -39,6 +39,10 @@ RL_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
 #endif
 }
 
+inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
+inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 // Memory for the duration of a call.
 template <class T>
 class Scratch {
@@ -54,8 +58,8 @@ class Scratch {
   T* data_;
 };
 
-// sum(r, j) = over segments s and steps p:  a[segment[s] + r * a_row + p * a_step] * b[q * b_step + j],
-// where q counts the steps of all segments. b is read in whole vectors.
+// sum(r, j) = over segments s and steps p:  a[segment[s] + r * a_row + p * a_step] * b[s * b_segment + p * b_step + j].
+// b is read in whole vectors.
 template <class T>
 struct TileInput {
   const T* a;
@@ -63,7 +67,7 @@ struct TileInput {
   const int64_t* segment;
   int64_t segments, steps;
   const T* b;
-  int64_t b_step;
+  int64_t b_step, b_segment;
 };
 
 // c(r, j) = alpha * sum + beta * c + row_bias[r] + col_bias[j], then max(., 0) where relu is set. With beta == 0, c is
