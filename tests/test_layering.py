@@ -34,7 +34,7 @@ PACKAGE_LAYERS = {
     "nn": {"core", "_composites", "autograd", "utils", "nn"},
     "optim": {"core", "_composites", "autograd", "utils", "optim"},
     "utils": {"core", "utils"},
-    "vision": {"core", "utils", "vision"},
+    "vision": {"core", "nn", "utils", "vision"},  # nn: transforms are Modules, as torchvision's are
     "demo": {"core", "nn", "optim", "utils", "vision", "demo"},
 }
 TOP = {"__init__", "__main__"}  # put everything together

@@ -303,7 +303,7 @@ class _WorkersIter(_Iter):
         self._ready: dict[int, Result] = {}
         self._active = [True] * self._workers
         self._turn = cycle(range(self._workers))
-        for _ in range(self._loader.prefetch_factor * self._workers):  # type: ignore[operator]
+        for _ in range((self._loader.prefetch_factor or 2) * self._workers):
             self._assign()
 
     def _assign(self) -> None:
@@ -362,9 +362,13 @@ class _WorkersIter(_Iter):
         return None
 
     def _receive(self) -> None:
+        from ._utils.pool import PoolClosedError
+
         timeout = self._loader.timeout
         try:
             result = self._pool.receive(timeout or None)
+        except PoolClosedError:
+            raise StopIteration from None
         except RuntimeError as error:
             self._error = str(error)
             self._pool.close()

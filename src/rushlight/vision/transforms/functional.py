@@ -437,6 +437,10 @@ def _rotate_tensor(image: Tensor, angle: float, interpolation, expand: bool, cen
     if mode not in (InterpolationMode.NEAREST, InterpolationMode.BILINEAR):
         raise ValueError(f"tensors are rotated with nearest or bilinear interpolation, not {mode}")
     rows, columns = image.shape[-2:]
+    if center is None and angle % 180 == 0:
+        return _reversed(_reversed(image, -1), -2) if angle % 360 else image.clone()
+    if center is None and angle % 90 == 0 and (expand or rows == columns):
+        return _reversed(image.transpose(-2, -1), -2 if angle % 360 == 90 else -1)
     cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     height, width = rows, columns
     if expand:

@@ -53,7 +53,7 @@ class Compose:
         return images
 
     def __repr__(self) -> str:
-        return "\n".join([f"{type(self).__name__}(", *(f"    {transform}" for transform in self.transforms), ")"])
+        return _listing(type(self).__name__, self.transforms)
 
 
 class ToTensor:
@@ -344,8 +344,7 @@ class RandomApply(Module):
         return img
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__}(", f"    p={self.p}", *(f"    {part}" for part in self.transforms), ")"]
-        return "\n".join(lines)
+        return _listing(type(self).__name__, [f"p={self.p}", *self.transforms])
 
 
 class RandomOrder:
@@ -381,3 +380,7 @@ class RandomChoice:
 
 def _name(interpolation) -> str:
     return getattr(interpolation, "value", interpolation)
+
+
+def _listing(name: str, parts: Sequence) -> str:
+    return "\n".join([f"{name}(", *("    " + str(part).replace("\n", "\n    ") for part in parts), ")"])

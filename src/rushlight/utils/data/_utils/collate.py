@@ -50,12 +50,12 @@ def default_collate(batch: list):
     """Merges a list of samples into a batch: what a DataLoader does unless given a `collate_fn`.
 
     Tensors and NumPy arrays are stacked along a new first dimension; numbers become a tensor (int64, float64, bool);
-    strings and bytes stay a list; mappings, named tuples and sequences are merged field by field, keeping their type
-    (a plain tuple becomes a list).
+    strings and bytes stay as they are; mappings, named tuples and sequences are merged field by field and keep their
+    type (a plain tuple becomes a list).
 
     >>> from rushlight.utils.data import default_collate
     >>> default_collate([(0, "a"), (1, "b")])
-    [tensor([0, 1]), ['a', 'b']]
+    [tensor([0, 1]), ('a', 'b')]
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)
 

@@ -21,6 +21,10 @@ _CHECK = 1.0  # seconds between looks at whether workers live, should the socket
 _GRACE = 2.0  # seconds a worker gets to leave by itself once its channel is closed
 
 
+class PoolClosedError(Exception):
+    """The pool was closed by another thread."""
+
+
 class WorkerPool:
     """Starts workers, passes messages, notices deaths, and stops everything when closed or collected."""
 
@@ -35,6 +39,7 @@ class WorkerPool:
         self._by_fd: dict[int, int] = {}
         # Runs when the pool is collected or the interpreter ends, whichever is first.
         self.close = weakref.finalize(self, _stop, os.getpid(), self.channels, self.processes)
+        _pools.add(self)
         context = _context(context)
         # The forkserver's children see the server as their parent; it ends when this process does.
         parent = os.getpid() if context.get_start_method() != "forkserver" else _forkserver_pid()
@@ -89,11 +94,17 @@ class WorkerPool:
         while True:
             wait = _CHECK if deadline is None else min(_CHECK, max(0.0, deadline - time.monotonic()))
             ready = self._poll.poll(wait * 1000)
+            if not self.close.alive:  # while we waited, by the end of the interpreter
+                raise PoolClosedError
             for fd, _ in ready:
                 i = self._by_fd[fd]
                 try:
                     result = self.channels[i].recv()
-                except (EOFError, ConnectionError):
+                except (EOFError, OSError) as error:
+                    if not self.close.alive:
+                        raise PoolClosedError from None
+                    if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+                        raise
                     raise self._death(i) from None
                 self._flush(i)
                 return result
@@ -115,8 +126,8 @@ class WorkerPool:
             try:
                 name = signal.Signals(-code).name
             except ValueError:
-                name = f"signal {-code}"
-            how = f"was killed by {name} ({-code})"
+                name = "a signal"
+            how = f"was killed by {name} (signal {-code})"
             if name in ("SIGKILL", "SIGBUS"):
                 hint = "\n  hint: often the system ran out of memory; try fewer workers or smaller batches"
             elif name in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGFPE"):
@@ -127,6 +138,19 @@ class WorkerPool:
             if code == 1:
                 hint += "; its last words, if any, are on stderr"
         return RuntimeError(f"DataLoader worker {i} (pid {process.pid}) {how}.{hint}")
+
+
+_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
+
+
+def _forget_workers() -> None:
+    """In a forked child: its multiprocessing would otherwise end the workers of the parent when the child exits."""
+    for pool in _pools:
+        for process in pool.processes:
+            multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
+
+
+os.register_at_fork(after_in_child=_forget_workers)
 
 
 def _stop(owner: int, channels: list[Channel], processes: list) -> None:
