@@ -79,7 +79,6 @@ void add_image(const WeightGradient<T>& g, int64_t image, int64_t group, int64_t
                                  .b_segment = s.w_out * g.padded_out};
         const TileOutput<T> output{.c = sums + (run * g.run_length + offset) * g.padded_out + o,
                                    .c_row = g.padded_out,
-                                   .c_col = 1,
                                    .cols = int(cols),
                                    .alpha = 1,
                                    .beta = T(first && row == 0 ? 0 : 1),

@@ -76,7 +76,7 @@ Cut cut(const Convolution<T>& k, int64_t panels) {
   cut.panel_groups = min_of(panels, wanted);
   cut.group_panels = divide_up(panels, cut.panel_groups);
   const int64_t window_width = (k.x.outputs - 1) * k.x.step + k.x.reach();
-  const int64_t row_bytes = k.y.step * window_width * k.c_in * int64_t(sizeof(T));
+  const int64_t row_bytes = (k.y.step * window_width * k.c_in + k.x.outputs * kTileCols<T>)*int64_t(sizeof(T));
   const int64_t fitting = max_of(max_of(1, kWindowBytes / row_bytes), k.y.reach() / k.y.step);
   const int64_t bands = max_of(divide_up(k.y.outputs, fitting), divide_up(wanted, cut.panel_groups));
   cut.band_rows = divide_up(k.y.outputs, min_of(bands, k.y.outputs));
@@ -84,10 +84,25 @@ Cut cut(const Convolution<T>& k, int64_t panels) {
   return cut;
 }
 
+// Moves a band of outputs of some channels from a buffer of pixels x kTileCols to where they belong.
+template <class T>
+void put_outputs(const Convolution<T>& k, const T* from, int64_t image, int64_t channel, int64_t channels, int64_t row,
+                 int64_t rows) {
+  constexpr int64_t width = kTileCols<T>;
+  T* to = k.out.at(image, channel, k.y.first + row * k.y.out_step, k.x.first);
+  if (k.y.out_step == 1 && k.x.out_step == 1)
+    return transpose(from, width, to, k.out.channel_step, rows * k.x.outputs, channels);
+  for (int64_t c = 0; c < channels; ++c)
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < k.x.outputs; ++j)
+        to[c * k.out.channel_step + i * k.y.out_step * k.out.row_step + j * k.x.out_step] =
+            from[(i * k.x.outputs + j) * width + c];
+}
+
 // Rows [row, row + rows) of the output, panels [panel, end_panel).
 template <class T>
 void convolve_band(const Convolution<T>& k, int64_t image, int64_t group, int64_t row, int64_t rows, int64_t panel,
-                   int64_t end_panel, const T* packed, T* window, int64_t* segment) {
+                   int64_t end_panel, const T* packed, T* window, T* outputs, int64_t* segment) {
   constexpr int64_t width = kTileCols<T>;
   const WindowRange range{.row = row * k.y.step + k.y.lowest(),
                           .height = (rows - 1) * k.y.step + k.y.reach(),
@@ -116,6 +131,8 @@ void convolve_band(const Convolution<T>& k, int64_t image, int64_t group, int64_
     segment[s] = (k.y.offset[ty] - k.y.lowest()) * source_row + (k.x.offset[tx] - k.x.lowest()) * source_column;
   }
 
+  // Outputs whose channels lie apart go through a buffer that is transposed into place.
+  const bool buffered = k.out.channel_step != 1;
   const int64_t tile_rows = even_tile_rows(k.x.outputs);
   for (; panel < end_panel; ++panel) {
     const int64_t channel = panel * width, channels = min_of(width, k.c_out - channel);
@@ -131,8 +148,7 @@ void convolve_band(const Convolution<T>& k, int64_t image, int64_t group, int64_
                       .b_step = width,
                       .b_segment = (runs ? k.x.taps : 1) * k.c_in * width};
       TileOutput<T> out{.c = nullptr,
-                        .c_row = k.x.out_step * k.out.column_step,
-                        .c_col = k.out.channel_step,
+                        .c_row = buffered ? width : k.x.out_step * k.out.column_step,
                         .cols = int(channels),
                         .alpha = 1,
                         .beta = T(c == 0 ? 0 : 1),
@@ -142,11 +158,13 @@ void convolve_band(const Convolution<T>& k, int64_t image, int64_t group, int64_
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < k.x.outputs; j += tile_rows) {
           in.a = source + i * k.y.step * source_row + j * k.x.step * source_column + c;
-          out.c = k.out.at(image, group * k.c_out + channel, k.y.first + (row + i) * k.y.out_step,
-                           k.x.first + j * k.x.out_step);
+          out.c = buffered ? outputs + (i * k.x.outputs + j) * width
+                           : k.out.at(image, group * k.c_out + channel, k.y.first + (row + i) * k.y.out_step,
+                                      k.x.first + j * k.x.out_step);
           tile(int(min_of(tile_rows, k.x.outputs - j)), int(divide_up(channels, kLanes<T>)), in, out);
         }
     }
+    if (buffered) put_outputs(k, outputs, image, group * k.c_out + channel, channels, row, rows);
   }
 }
 
@@ -176,6 +194,7 @@ void convolve(const Convolution<T>& k) {
   parallel_for(0, k.images * k.groups * cut.bands * cut.panel_groups, max_of(1, kParallelWork / unit_work),
                [&](int64_t begin, int64_t end) {
                  Scratch<T> window(window_height * window_width * k.c_in);
+                 Scratch<T> outputs(k.out.channel_step == 1 ? 0 : cut.band_rows * k.x.outputs * width);
                  Scratch<int64_t> segment(taps);
                  for (int64_t unit = begin; unit < end; ++unit) {
                    const int64_t panel = unit % cut.panel_groups * cut.group_panels;
@@ -184,7 +203,8 @@ void convolve(const Convolution<T>& k) {
                    const int64_t image = unit / (cut.panel_groups * cut.bands * k.groups);
                    convolve_band(k, image, group, row, min_of(cut.band_rows, k.y.outputs - row), panel,
                                  min_of(panels, panel + cut.group_panels),
-                                 packed.get() + group * panels * taps * k.c_in * width, window.get(), segment.get());
+                                 packed.get() + group * panels * taps * k.c_in * width, window.get(), outputs.get(),
+                                 segment.get());
                  }
                });
 }

@@ -35,7 +35,6 @@ TileOutput<T> output_at(const Product<T>& g, int64_t i, int64_t j, int cols, boo
   const auto& e = g.epilogue;
   return {.c = g.c + i * g.c_row + j,
           .c_row = g.c_row,
-          .c_col = 1,
           .cols = cols,
           .alpha = g.alpha,
           .beta = first ? g.beta : T(1),

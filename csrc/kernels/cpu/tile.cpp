@@ -3,31 +3,21 @@
 namespace rushlight::kernels::RL_ISA {
 namespace {
 
-template <class T>
-T finish(T sum, const TileOutput<T>& o, int64_t r, int64_t j, T* c) {
-  T x = o.alpha * sum;
-  if (o.beta != 0) x += o.beta * *c;
-  if (o.row_bias) x += o.row_bias[r];
-  if (o.col_bias) x += o.col_bias[j];
-  if (o.relu) x = x < 0 ? T(0) : x;  // NaN stays
-  return x;
-}
-
-// Tiles at the right edge, and tiles whose columns are not contiguous in memory.
-template <class T>
-[[gnu::noinline]] void store_elements(const T* sums, int sums_row, int rows, const TileOutput<T>& o) {
-  if (o.c_col == 1) {
-    for (int r = 0; r < rows; ++r)
-      for (int j = 0; j < o.cols; ++j) {
-        T* c = o.c + r * o.c_row + j;
-        *c = finish(sums[r * sums_row + j], o, r, j, c);
-      }
-  } else {
-    for (int j = 0; j < o.cols; ++j)
-      for (int r = 0; r < rows; ++r) {
-        T* c = o.c + r * o.c_row + j * o.c_col;
-        *c = finish(sums[r * sums_row + j], o, r, j, c);
-      }
+// The general way to store a tile: at the right edge, and where more is asked for than the sums.
+template <class T, int Vecs>
+[[gnu::noinline]] void finish(const T* sums, int rows, const TileOutput<T>& o) {
+  for (int v = 0; v < Vecs; ++v) {
+    const int done = v * kLanes<T>, count = int(min_of(kLanes<T>, o.cols - done));
+    const Vec<T> col_bias = o.col_bias ? Vec<T>::load(o.col_bias + done, count) : Vec<T>(0);
+    for (int r = 0; r < rows; ++r) {
+      T* c = o.c + r * o.c_row + done;
+      Vec<T> x = Vec<T>::load(sums + (r * Vecs + v) * kLanes<T>) * Vec<T>(o.alpha);
+      if (o.beta != 0) x += Vec<T>::load(c, count) * Vec<T>(o.beta);
+      if (o.row_bias) x += Vec<T>(o.row_bias[r]);
+      if (o.col_bias) x += col_bias;
+      if (o.relu) x = select(x < Vec<T>(0), Vec<T>(0), x);  // NaN stays
+      x.store(c, count);
+    }
   }
 }
 
@@ -62,17 +52,8 @@ void tile_of(const TileInput<T>& in, const TileOutput<T>& out) {
     }
   }
 
-  if (out.c_col != 1 || out.cols != Vecs * lanes) {
-    alignas(kVecBytes) T sums[Rows * Vecs * lanes];
-#pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r)
-#pragma GCC unroll 4
-      for (int v = 0; v < Vecs; ++v) acc[r][v].store(sums + (r * Vecs + v) * lanes);
-    store_elements(sums, Vecs * lanes, Rows, out);
-    return;
-  }
   const bool plain = out.alpha == 1 && !out.row_bias && !out.col_bias && !out.relu;
-  if (plain && (out.beta == 0 || out.beta == 1)) {
+  if (plain && out.cols == Vecs * lanes && (out.beta == 0 || out.beta == 1)) {
     T* c = out.c;
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r, c += out.c_row)
@@ -81,18 +62,12 @@ void tile_of(const TileInput<T>& in, const TileOutput<T>& out) {
         (out.beta == 0 ? acc[r][v] : acc[r][v] + Vec<T>::load(c + v * lanes)).store(c + v * lanes);
     return;
   }
+  alignas(kVecBytes) T sums[Rows * Vecs * lanes];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vecs; ++v) {
-      T* c = out.c + r * out.c_row + v * lanes;
-      Vec<T> x = acc[r][v] * Vec<T>(out.alpha);
-      if (out.beta != 0) x += Vec<T>::load(c) * Vec<T>(out.beta);
-      if (out.row_bias) x += Vec<T>(out.row_bias[r]);
-      if (out.col_bias) x += Vec<T>::load(out.col_bias + v * lanes);
-      if (out.relu) x = select(x < Vec<T>(0), Vec<T>(0), x);
-      x.store(c);
-    }
+    for (int v = 0; v < Vecs; ++v) acc[r][v].store(sums + (r * Vecs + v) * lanes);
+  finish<T, Vecs>(sums, Rows, out);
 }
 
 template <class T>

@@ -75,8 +75,8 @@ struct TileInput {
 template <class T>
 struct TileOutput {
   T* c;
-  int64_t c_row, c_col;
-  int cols;  // at most vecs * kLanes<T>
+  int64_t c_row;
+  int cols;  // more than (vecs - 1) * kLanes<T>, at most vecs * kLanes<T>
   T alpha, beta;
   const T* row_bias;
   const T* col_bias;
