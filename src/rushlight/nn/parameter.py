@@ -61,8 +61,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     # What operations on parameters give is a plain Tensor.
     __torch_function__ = _C._disabled_torch_function_impl
 
-    def __repr__(self, *, tensor_contents=None):
-        return "Parameter containing:\n" + Tensor.__repr__(self, tensor_contents=tensor_contents)
+    def __repr__(self):
+        plain = Tensor._make_subclass(Tensor, self, self.requires_grad)
+        return "Parameter containing:\n" + Tensor.__repr__(plain)
 
     def __deepcopy__(self, memo):
         if id(self) in memo:

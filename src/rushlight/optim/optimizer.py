@@ -331,8 +331,7 @@ def refuse_differentiable(differentiable):
 
 def with_gradients(params):
     """The parameters that have a gradient, and the gradients."""
-    gradients = [p.grad for p in params]
-    if any(g is None for g in gradients):
-        params = [p for p, g in zip(params, gradients, strict=True) if g is not None]
-        gradients = [g for g in gradients if g is not None]
+    gradients = [g for p in params if (g := p.grad) is not None]
+    if len(gradients) != len(params):
+        params = [p for p in params if p.grad is not None]
     return params, gradients

@@ -20,7 +20,6 @@ def _identity_function():
             @staticmethod
             def forward(ctx, see, *tensors):
                 ctx.see = see
-                ctx.set_materialize_grads(False)
                 ctx.mark_non_differentiable(*(t for t in tensors if not t.requires_grad))
                 return tensors
 
@@ -107,11 +106,7 @@ class BackwardHooks:
 
     def _see_input_gradients(self, gradients):
         if self.output_gradients is None:
-            raise RuntimeError(
-                f"gradients reached the inputs of {type(self.module).__name__} but not its outputs, so its backward "
-                "hooks cannot run.\n  hint: an inner result may have been used directly, or forward was run again "
-                "before backward"
-            )
+            return gradients  # a second derivative, which reaches the inputs by another way than through the outputs
         for hook in self.hooks:
             returned = hook(self.module, gradients, self.output_gradients)
             gradients = self._replaced(returned, gradients, "hook")

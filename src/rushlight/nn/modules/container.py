@@ -33,9 +33,6 @@ class _ModuleSequence(Module):
     def __contains__(self, module):
         return any(m is module for m in self._modules.values())
 
-    def __dir__(self):
-        return [name for name in super().__dir__() if not name.isdigit()]
-
     def _key(self, index):
         position = _position(index, len(self), type(self).__name__)
         return next(k for i, k in enumerate(self._modules) if i == position)
@@ -325,9 +322,6 @@ class ParameterList(Module):
 
     def __iadd__(self, values):
         return self.extend(values)
-
-    def __dir__(self):
-        return [name for name in super().__dir__() if not name.isdigit()]
 
     def append(self, value):
         """Adds a value at the end; returns self."""

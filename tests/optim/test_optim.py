@@ -1,0 +1,253 @@
+"""Optimizers and schedules against formulas in NumPy, and the machinery around them."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+from rushlight import nn, optim
+
+
+def sgd(p, grads, lr, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, maximize=False):
+    buf = None
+    for g in grads:
+        g = (-g if maximize else g) + weight_decay * p
+        if momentum:
+            buf = g if buf is None else momentum * buf + (1 - dampening) * g
+            g = g + momentum * buf if nesterov else buf
+        p = p - lr * g
+    return p
+
+
+def adam(p, grads, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, maximize=False, decoupled=False):
+    m = v = largest = 0
+    for t, g in enumerate(grads, 1):
+        g = -g if maximize else g
+        if decoupled:
+            p = p * (1 - lr * weight_decay)
+        else:
+            g = g + weight_decay * p
+        m = betas[0] * m + (1 - betas[0]) * g
+        v = betas[1] * v + (1 - betas[1]) * g * g
+        largest = np.maximum(largest, v)
+        root = np.sqrt((largest if amsgrad else v) / (1 - betas[1] ** t)) + eps
+        p = p - lr * m / (1 - betas[0] ** t) / root
+    return p
+
+
+CASES = [
+    (optim.SGD, sgd, {"lr": 0.1}),
+    (optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9}),
+    (optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.1}),
+    (optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    (optim.Adam, adam, {"lr": 0.01}),
+    (optim.Adam, adam, {"lr": 0.01, "betas": (0.5, 0.7), "eps": 0.01, "weight_decay": 0.1}),
+    (optim.Adam, adam, {"lr": 0.01, "amsgrad": True, "maximize": True}),
+    (optim.AdamW, adam, {"lr": 0.1, "weight_decay": 0.2, "decoupled": True}),
+]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 40000])  # around vectors' widths, and enough for threads
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("cls, reference, options", CASES)
+def test_formula(cls, reference, options, dtype, size):
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal(size).astype(dtype)
+    grads = [rng.standard_normal(size).astype(dtype) for _ in range(4)]
+    p = rl.from_numpy(start.copy()).requires_grad_()
+    optimizer = cls([p], **{k: v for k, v in options.items() if k != "decoupled"})
+    for g in grads:
+        p.grad = rl.from_numpy(g.copy())
+        optimizer.step()
+    expected = reference(start.astype("float64"), [g.astype("float64") for g in grads], **options)
+    rtol, atol = (1e-4, 1e-5) if dtype == "float32" else (1e-11, 1e-12)
+    np.testing.assert_allclose(p.detach().numpy(), expected, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("cls", [optim.SGD, optim.Adam, optim.AdamW])
+def test_layouts(cls):
+    """Parameters and gradients in other orders of memory, and views, get the same step."""
+    results = []
+    for lay_out in (
+        lambda t: t,
+        lambda t: t.t().contiguous().t(),
+        lambda t: rl.stack([t, t], -1)[..., 0],
+    ):
+        for lay_out_grad in (lambda t: t, lambda t: t.t().contiguous().t(), lambda t: t[:1].expand(3, 4)):
+            p = lay_out(rl.arange(12.0).reshape(3, 4)).detach().requires_grad_()
+            optimizer = cls([p], lr=0.1)
+            for _ in range(2):
+                p.grad = lay_out_grad(rl.ones(3, 4) * 0.5)
+                optimizer.step()
+            results.append(p.tolist())
+    assert all(r == results[0] for r in results)
+
+
+def test_training_goes_down():
+    rl.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    x = rl.rand(64, 2)
+    y = (x[:, :1] * x[:, 1:]).detach()
+    for cls, options in ((optim.SGD, {"lr": 0.1, "momentum": 0.9}), (optim.Adam, {"lr": 0.01})):
+        optimizer = cls(model.parameters(), **options)
+        losses = []
+        for _ in range(60):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            losses.append(float(loss))
+        assert losses[-1] < losses[0]
+
+
+def test_steps_count_as_changes_in_place():
+    w = rl.ones(2, requires_grad=True)
+    y = w * w
+    w.grad = rl.ones(2)
+    optim.SGD([w], lr=0.1).step()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation|modified in place"):
+        y.sum().backward()
+
+
+def test_groups_and_errors():
+    a, b = rl.ones(1, requires_grad=True), rl.ones(1, requires_grad=True)
+    optimizer = optim.SGD([{"params": a}, {"params": b, "lr": 1.0}], lr=0.5)
+    a.grad, b.grad = rl.ones(1), rl.ones(1)
+    optimizer.step()
+    assert a.tolist() == [0.5] and b.tolist() == [0.0]
+    with pytest.raises(ValueError, match="more than one parameter group"):
+        optimizer.add_param_group({"params": a})
+    with pytest.raises(ValueError, match="hint"):
+        optim.SGD(iter([]))
+    with pytest.raises(NotImplementedError, match="hint"):
+        optim.Adam([a], differentiable=True)
+
+
+def test_closure():
+    w = rl.ones(1, requires_grad=True)
+    optimizer = optim.SGD([w], lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (w * w).sum()
+        loss.backward()
+        return loss
+
+    with rl.no_grad():
+        assert float(optimizer.step(closure)) == 1.0
+    np.testing.assert_allclose(w.tolist(), [0.8], rtol=1e-6)
+
+
+def test_zero_grad():
+    w = rl.ones(1, requires_grad=True)
+    optimizer = optim.SGD([w])
+    w.grad = rl.ones(1)
+    optimizer.zero_grad(set_to_none=False)
+    assert w.grad.tolist() == [0]
+    optimizer.zero_grad()
+    assert w.grad is None
+    optimizer.step()  # nothing to do
+    assert w.tolist() == [1]
+
+
+@pytest.mark.parametrize("copier", [copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))])
+def test_copies(copier):
+    w = rl.ones(3, requires_grad=True)
+    optimizer = optim.Adam([w], lr=0.5)
+    w.grad = rl.ones(3)
+    optimizer.step()
+    twin = copier(optimizer)
+    (v,) = twin.param_groups[0]["params"]
+    assert v is not w and v.tolist() == w.tolist() and repr(twin) == repr(optimizer)
+    w.grad, v.grad = rl.ones(3), rl.ones(3)
+    optimizer.step()
+    twin.step()
+    assert v.tolist() == w.tolist()
+
+
+def test_state_is_cast_to_the_parameters_dtype():
+    w = rl.ones(3, requires_grad=True)
+    optimizer = optim.Adam([w])
+    w.grad = rl.ones(3)
+    optimizer.step()
+    v = rl.ones(3, dtype=rl.float64, requires_grad=True)
+    other = optim.Adam([v])
+    other.load_state_dict(optimizer.state_dict())
+    assert other.state[v]["exp_avg"].dtype == rl.float64 and other.state[v]["step"].dtype == rl.float32
+    other.load_state_dict({"state": {0: {"step": 3}}, "param_groups": optimizer.state_dict()["param_groups"]})
+    assert float(other.state[v]["step"]) == 3
+
+
+def test_hooks():
+    w = rl.ones(1, requires_grad=True)
+    optimizer = optim.SGD([w])
+    log = []
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: log.append("pre"))
+    handle = optimizer.register_step_post_hook(lambda o, args, kwargs: log.append("post"))
+    everywhere = optim.optimizer.register_optimizer_step_pre_hook(lambda o, args, kwargs: log.append("all"))
+    optimizer.step()
+    everywhere.remove()
+    handle.remove()
+    optimizer.step()
+    assert log == ["all", "pre", "post", "pre"]
+    optimizer.register_state_dict_post_hook(lambda o, state: state.update(mark=1))
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: log.append(state["mark"]))
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert log[-1] == 1
+
+
+class Halve(optim.Optimizer):
+    def __init__(self, params):
+        super().__init__(params, {"lr": 0.5})
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                with rl.no_grad():
+                    p.mul_(group["lr"])
+
+
+def test_an_optimizer_of_ones_own():
+    w = rl.ones(1, requires_grad=True)
+    optimizer = Halve([w])
+    scheduler = optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+    for expected in (0.5, 0.125):
+        optimizer.step()
+        scheduler.step()
+        assert w.tolist() == [expected]
+
+
+SCHEDULES = [
+    (lambda o: optim.lr_scheduler.StepLR(o, 3, 0.5), lambda e: 0.5 ** (e // 3)),
+    (lambda o: optim.lr_scheduler.MultiStepLR(o, [2, 5], 0.1), lambda e: 0.1 ** ((e >= 2) + (e >= 5))),
+    (lambda o: optim.lr_scheduler.ConstantLR(o, 0.25, 3), lambda e: 0.25 if e < 3 else 1),
+    (lambda o: optim.lr_scheduler.LinearLR(o, 0.2, 0.7, 5), lambda e: 0.2 + 0.5 * min(e, 5) / 5),
+    (lambda o: optim.lr_scheduler.ExponentialLR(o, 0.9), lambda e: 0.9**e),
+    (lambda o: optim.lr_scheduler.CosineAnnealingLR(o, 4), lambda e: (1 + math.cos(math.pi * e / 4)) / 2),
+    (lambda o: optim.lr_scheduler.LambdaLR(o, lambda e: 1 / (e + 1)), lambda e: 1 / (e + 1)),
+]
+
+
+@pytest.mark.parametrize("build, factor", SCHEDULES)
+def test_schedule(build, factor):
+    w = rl.ones(1, requires_grad=True)
+    optimizer = optim.SGD([w], lr=2.0)
+    scheduler = build(optimizer)
+    for epoch in range(10):
+        np.testing.assert_allclose(optimizer.param_groups[0]["lr"], 2 * factor(epoch), rtol=1e-12, atol=1e-15)
+        assert scheduler.get_last_lr() == [optimizer.param_groups[0]["lr"]] and scheduler.last_epoch == epoch
+        optimizer.step()
+        scheduler.step()
+
+
+def test_schedules_warn():
+    w = rl.ones(1, requires_grad=True)
+    scheduler = optim.lr_scheduler.StepLR(optim.SGD([w]), 2)
+    with pytest.warns(UserWarning, match="before `optimizer.step"):
+        scheduler.step()
+    with pytest.warns(UserWarning, match="get_last_lr"):
+        scheduler.get_lr()
+    assert "optimizer" not in scheduler.state_dict()
