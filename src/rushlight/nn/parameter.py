@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import rushlight as rl
 
 from .. import _C, Tensor
@@ -71,23 +69,6 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         copy = type(self)(self.data.clone(memory_format=rl.preserve_format), self.requires_grad)
         memo[id(self)] = copy
         return copy
-
-    def __reduce_ex__(self, protocol):
-        # Hooks are not pickled: the empty OrderedDict stands where PyTorch's format has them.
-        arguments = self.data, self.requires_grad, OrderedDict()
-        if self.__dict__:
-            return _rebuild_parameter_with_state, (*arguments, self.__dict__)
-        return _rebuild_parameter, arguments
-
-
-def _rebuild_parameter(data, requires_grad, backward_hooks):
-    return Parameter(data, requires_grad)
-
-
-def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
-    parameter = Parameter(data, requires_grad)
-    parameter.__dict__.update(state)
-    return parameter
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):
