@@ -183,7 +183,8 @@ def strays(objects: list[pathlib.Path], isa: str) -> list[str]:
     """Functions that the linker may merge with those of other files, though compiled for `isa`.
 
     A weak function (nm's W; weak data holds no instructions) whose name tells of its set
-    (`rushlight::kernels::avx2::...`, or a template over one of its types) is its own. Any other could be picked for the whole library, and be an illegal instruction elsewhere.
+    (`rushlight::kernels::avx2::...`, or a template over one of its types) is its own. Any other could be picked for
+    the whole library, and be an illegal instruction elsewhere.
     """
     out = subprocess.run(["nm", "--defined-only", *map(str, objects)], capture_output=True, text=True, check=True)
     found = set()

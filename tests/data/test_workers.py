@@ -139,7 +139,10 @@ def test_failing_set_up():
         (lambda: os._exit(7), r"exited with code 7"),
         (lambda: sys.exit(3), r"exited with code 3"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), r"killed by SIGKILL \(signal 9\)(.|\n)*memory"),
-        (lambda: faulthandler.disable() or os.kill(os.getpid(), signal.SIGSEGV), r"killed by SIGSEGV \(signal 11\)(.|\n)*faulthandler"),
+        (
+            lambda: faulthandler.disable() or os.kill(os.getpid(), signal.SIGSEGV),
+            r"killed by SIGSEGV \(signal 11\)(.|\n)*faulthandler",
+        ),
     ],
 )
 def test_a_worker_that_dies(action, words):

@@ -98,8 +98,11 @@ class Demo:
         self.config, self.out, self.color = config, out, sys.stdout.isatty() and "NO_COLOR" not in os.environ
         rl.manual_seed(config.seed)
         self.device = _device(args.device)
-        self.train_set, self.test_set = datasets(config.data, args.data_dir)
-        self.classes = list(getattr(self.train_set, "classes", [str(i) for i in range(10)]))
+        try:
+            self.train_set, self.test_set = datasets(config.data, args.data_dir)
+        except RuntimeError as error:  # no network, a damaged file
+            raise DemoError(error) from None
+        self.classes = [name.split(" - ")[0] for name in self.train_set.classes]  # "0 - zero"
         self.model = network().to(self.device)
         self.optimizer = Adam(self.model.parameters(), lr=0.001)
         self.scheduler = StepLR(self.optimizer, step_size=5, gamma=0.1)
