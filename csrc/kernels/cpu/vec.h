@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+
+#include "base/macros.h"
 #ifdef __x86_64__
   // GCC 12 takes its own _mm512_undefined_*() for a mistake (GCC bug 105593).
   #pragma GCC diagnostic push
@@ -19,7 +21,6 @@
   #error "vec.h is for files compiled once per instruction set"
 #endif
 
-#define RL_INLINE inline __attribute__((always_inline))
 
 namespace rushlight::kernels::RL_ISA {
 

@@ -28,7 +28,7 @@ RL_INLINE Vec<T> erfc(Vec<T> x) {
 
 // The inverse of erf, by the rational functions of Wichura, Algorithm AS 241: The percentage points of the normal
 // distribution (1988), which are given for the normal distribution: erfinv(x) = quantile((x + 1) / 2) / sqrt(2).
-static double scalar_erfinv(double x) {
+[[maybe_unused]] static double scalar_erfinv(double x) {
   constexpr double a[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3,
                            1.3731693765509461125e+4, 4.5921953931549871457e+4, 6.7265770927008700853e+4,
                            3.3430575583588128105e+4, 2.5090809287301226727e+3};
@@ -94,7 +94,7 @@ RL_INLINE Vec<T> lgamma(Vec<T> x) {
 
 // The derivative of lgamma: reflected for negative x, moved by recurrence to x >= 10, and there by its asymptotic
 // series (Abramowitz and Stegun 6.3.7, 6.3.5, 6.3.18).
-static double scalar_digamma(double x) {
+[[maybe_unused]] static double scalar_digamma(double x) {
   constexpr double pi = 3.14159265358979323846;
   if (x == 0) return __builtin_copysign(__builtin_inf(), -x);
   double result = 0;

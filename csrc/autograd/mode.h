@@ -1,0 +1,30 @@
+// What the current thread has switched on or off.
+#pragma once
+#include <cstdint>
+
+#include "base/macros.h"
+
+namespace rushlight {
+
+struct ThreadState {
+  bool grad_enabled = true;
+  bool inference = false;
+  uint32_t modes = 0;     // bits of what wants to see every operation; none set on the fast path
+};
+enum ModeBit : uint32_t {
+  kTorchFunctionMode = 1,  // a TorchFunctionMode is active
+};
+
+extern RL_API thread_local ThreadState tls __attribute__((tls_model("initial-exec")));
+
+struct GradMode {
+  explicit GradMode(bool on) : before(tls.grad_enabled) { tls.grad_enabled = on; }
+  ~GradMode() { tls.grad_enabled = before; }
+  GradMode(const GradMode&) = delete;
+  bool before;
+};
+struct NoGradGuard : GradMode {
+  NoGradGuard() : GradMode(false) {}
+};
+
+}  // namespace rushlight

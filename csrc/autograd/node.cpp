@@ -1,0 +1,185 @@
+#include "autograd/node.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "autograd/apply.h"
+#include "autograd/engine.h"
+#include "autograd/needs.h"
+#include "base/unlocked.h"
+
+namespace rushlight {
+
+thread_local ThreadState tls;
+SourceHooks source_hooks;
+
+static std::atomic<uint64_t> next_sequence{0};
+
+Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
+  if (source_hooks.record) source_hooks.record(source);
+}
+
+Node::~Node() {
+  if (source.code && source_hooks.release) source_hooks.release(source);
+}
+
+void Node::destroy(Node* n) {
+  // A node's edges and saved tensors may hold the last reference to other nodes, and so on down the graph. Whoever
+  // comes here while a node is being destroyed only adds to the list, which the outermost call empties.
+  static thread_local std::vector<Node*>* pending = nullptr;
+  if (pending) {
+    pending->push_back(n);
+    return;
+  }
+  std::vector<Node*> list{n};
+  pending = &list;
+  while (!list.empty()) {
+    Node* next = list.back();
+    list.pop_back();
+    delete next;
+  }
+  pending = nullptr;
+}
+
+std::string Node::where() const {
+  return source.code && source_hooks.describe ? source_hooks.describe(source) : std::string();
+}
+
+AccumulateGrad::AccumulateGrad(const Tensor& t) : leaf(t) {
+  sequence = UINT64_MAX;
+  outputs.push_back({t.sizes(), t.dtype(), t.device()});
+}
+
+AccumulateGrad::~AccumulateGrad() {
+  if (AutogradMeta* m = leaf.impl()->autograd; m && m->accumulator == this) m->accumulator = nullptr;
+}
+
+// Ours alone, so that keeping it instead of a copy cannot be noticed.
+static bool stealable(const Tensor& g, const Tensor& leaf) {
+  return g.impl()->use_count() == 1 && g.storage()->use_count() == 1 && !g.impl()->pyobj && !is_view(g) &&
+         g.storage()->nbytes == size_t(g.numel() * g.itemsize()) &&
+         (g.strides() == leaf.strides() || (g.is_contiguous() && !leaf.is_dense()));
+}
+
+Grads AccumulateGrad::run(Grads&& grads) {
+  Tensor g = std::move(grads[0]);
+  AutogradMeta& m = need_meta(leaf);
+  if (m.hooks)
+    for (auto& h : std::vector(m.hooks->pre)) {
+      Grads one{std::move(g)};
+      h->call(one, one);
+      g = std::move(one[0]);
+    }
+  if (g) {
+    hold_gil = true;  // no other thread may come between reading and writing .grad
+    struct Restore {
+      ~Restore() { hold_gil = false; }
+    } restore;
+    grads.clear();
+    if (!m.grad) {
+      m.grad = !tls.grad_enabled && stealable(g, leaf) ? std::move(g) : needs::clone_as(g, leaf);
+    } else if (tls.grad_enabled) {
+      m.grad = needs::add(m.grad, g);
+    } else {
+      needs::add_(m.grad, g);
+    }
+  }
+  if (m.hooks && !m.hooks->post_accumulate.empty())
+    for (auto& h : std::vector(m.hooks->post_accumulate)) {
+      Grads one{leaf};
+      h->call(one, one);
+    }
+  return {};
+}
+
+std::string node_name_of_schema(const char* schema) {
+  std::string s;
+  bool upper = true;
+  for (const char* p = schema; *p && *p != '('; p++) {
+    if (*p == '_') {
+      upper = true;
+      continue;
+    }
+    s += upper ? char(toupper(*p)) : *p;
+    upper = false;
+  }
+  return s + "Backward0";
+}
+
+// --- Ctx ------------------------------------------------------------------------------------------------------------
+
+void Ctx::save(const Tensor& t) {
+  if (!recording) return;
+  Tensor kept = t;
+  if (inplace && t && t.is_same(*out)) kept = needs::clone(t);  // about to be overwritten
+  uint32_t version = kept ? kept.version() : 0;
+  saved.push_back({std::move(kept), version, -1});
+}
+
+void Ctx::save_output(const Tensor& t, int nr) {
+  if (recording) saved.push_back({alias(t), t.version(), nr});
+}
+
+Tensor Ctx::get(size_t i) const {
+  RL_CHECK(!node->released, "the graph was already run backward through ", node->name(),
+           " and its saved tensors were freed", node->where().empty() ? "" : "\n  recorded at " + node->where(),
+           hint("pass retain_graph=True to the first backward() or grad() if you need a second; or compute the loss anew"));
+  const Saved& s = saved[i];
+  if (!s.tensor) return {};
+  uint32_t now = s.tensor.version();
+  RL_CHECK(now == s.version, "a tensor that ", node->name(), " needs for its gradient has been modified in place: ",
+           Describe{s.tensor}, s.own_output >= 0 ? ", its own output," : ",", " is at version ", now, ", was saved at version ",
+           s.version, node->where().empty() ? "" : "\n  recorded at " + node->where(),
+           hint("use the out-of-place form of the operation that modified it, or clone() the tensor before modifying it"));
+  if (s.own_output < 0) return s.tensor;
+  Tensor t = alias(s.tensor);
+  AutogradMeta& m = need_meta(t);
+  m.grad_fn = Ref<Node>::share(node);
+  m.nr = s.own_output;
+  return t;
+}
+
+Tensor Ctx::result(IntSpan shape, DType dtype, const Tensor& like) const {
+  if (out && out->dtype() == dtype && IntSpan(out->sizes()) == shape && out->is_contiguous()) return *out;
+  return empty(shape, dtype, like.device());
+}
+
+namespace detail {
+
+void prepare(Node* node, Ctx& ctx) {
+  ctx.recording = true;
+  ctx.node = node;
+}
+
+void add_input(Node* node, Ctx& ctx, const Tensor& t) {
+  Edge e = t.defined() ? gradient_edge(t) : Edge();
+  if (e) ctx.needs |= uint64_t(1) << std::min<size_t>(node->next.size(), 63);
+  node->next.push_back(std::move(e));
+}
+
+static std::string op_name(const char* schema) { return std::string(schema, std::find(schema, schema + strlen(schema), '(')); }
+
+void finish_target(Ctx& ctx, const Tensor& result, const char* op) {
+  const Tensor& out = *ctx.out;
+  if (result.is_same(out)) return;
+  RL_CHECK(can_cast(result.dtype(), out.dtype()), op_name(op), ": the result is ", result.dtype(),
+           " and cannot be written into a tensor of ", out.dtype(),
+           hint(concat("convert first, for example with .to(rushlight.", result.dtype(), ")")));
+  if (out.sizes() != result.sizes()) {
+    RL_CHECK(!ctx.inplace, op_name(op), "_: the result has shape ", result.sizes(), ", which does not fit into ",
+             out.sizes(), hint("use the out-of-place form"));
+    resize_tensor(out, result.sizes());
+  }
+  needs::copy_(out, result);
+}
+
+void check_out(const Tensor& out, bool any_requires_grad, const char* op) {
+  RL_CHECK(!any_requires_grad && !(requires_grad(out) && tls.grad_enabled), op_name(op),
+           ": out= does not support automatic differentiation, and one of the arguments requires grad",
+           hint("leave out= away, or use it under no_grad()"));
+}
+
+}  // namespace detail
+
+}  // namespace rushlight

@@ -1,0 +1,8 @@
+#include "kernels/cpu/tile_loops.h"
+#include "pointwise/unary.h"
+
+namespace rushlight::kernels::RL_ISA {
+
+const TileRow* unary_parameter_tiles() { return table_of<1>(UnaryWithParameters()); }
+
+}  // namespace rushlight::kernels::RL_ISA

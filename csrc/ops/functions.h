@@ -1,0 +1,111 @@
+// Operations as C++ functions over Tensors: recorded where grad mode is on. This is what derivatives are written with,
+// and the C++ interface of the library. Operations that C++ code does not need by name are called as apply<Op>(...).
+#pragma once
+#include <optional>
+
+#include "autograd/engine.h"
+#include "autograd/meta.h"
+#include "autograd/mode.h"
+#include "tensor/tensor.h"
+
+namespace rushlight {
+
+using OptTensor = std::optional<Tensor>;
+using OptInt = std::optional<int64_t>;
+using Tensors = std::vector<Tensor>;
+
+// Creation (not recorded).
+RL_API Tensor zeros(IntSpan shape, DType dtype = default_dtype(), Device device = {});
+RL_API Tensor ones(IntSpan shape, DType dtype = default_dtype(), Device device = {});
+RL_API Tensor full(IntSpan shape, const Scalar& value, DType dtype, Device device = {});
+RL_API Tensor zeros_like(const Tensor& t);
+RL_API Tensor ones_like(const Tensor& t);
+RL_API Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype);
+
+// Pointwise. A double stands for a tensor of one number.
+#define RL_UNARY(name) RL_API Tensor name(const Tensor& x);
+RL_UNARY(neg) RL_UNARY(abs) RL_UNARY(sign) RL_UNARY(square) RL_UNARY(exp) RL_UNARY(exp2) RL_UNARY(expm1) RL_UNARY(log)
+RL_UNARY(log1p) RL_UNARY(sqrt) RL_UNARY(rsqrt) RL_UNARY(reciprocal) RL_UNARY(sin) RL_UNARY(cos) RL_UNARY(sinh)
+RL_UNARY(cosh) RL_UNARY(tanh) RL_UNARY(sigmoid) RL_UNARY(erf) RL_UNARY(relu) RL_UNARY(logical_not)
+#undef RL_UNARY
+RL_API Tensor add(const Tensor& a, const Tensor& b, const Scalar& alpha = 1);
+RL_API Tensor sub(const Tensor& a, const Tensor& b, const Scalar& alpha = 1);
+RL_API Tensor mul(const Tensor& a, const Tensor& b);
+RL_API Tensor div(const Tensor& a, const Tensor& b);
+RL_API Tensor pow(const Tensor& a, const Tensor& b);
+RL_API Tensor maximum(const Tensor& a, const Tensor& b);
+RL_API Tensor minimum(const Tensor& a, const Tensor& b);
+RL_API Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+RL_API Tensor add_(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+RL_API Tensor sub_(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+RL_API Tensor mul_(const Tensor& self, const Tensor& other);
+RL_API Tensor div_(const Tensor& self, const Tensor& other);
+RL_API Tensor zero_(const Tensor& self);
+RL_API Tensor fill_(const Tensor& self, const Scalar& value);
+RL_API Tensor copy_(const Tensor& self, const Tensor& from);
+
+#define RL_COMPARE(name, op)                                                                    \
+  RL_API Tensor name(const Tensor& a, const Tensor& b);                                         \
+  inline Tensor operator op(const Tensor& a, const Tensor& b) { return name(a, b); }            \
+  inline Tensor operator op(const Tensor& a, double b) { return name(a, wrapped_number(b)); }
+RL_COMPARE(eq, ==)
+RL_COMPARE(ne, !=)
+RL_COMPARE(lt, <)
+RL_COMPARE(le, <=)
+RL_COMPARE(gt, >)
+RL_COMPARE(ge, >=)
+#undef RL_COMPARE
+RL_API Tensor logical_and(const Tensor& a, const Tensor& b);
+RL_API Tensor logical_or(const Tensor& a, const Tensor& b);
+inline Tensor operator&(const Tensor& a, const Tensor& b) { return logical_and(a, b); }  // of bools
+inline Tensor operator|(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
+
+#define RL_ARITHMETIC(name, op)                                                               \
+  inline Tensor operator op(const Tensor& a, const Tensor& b) { return name(a, b); }          \
+  inline Tensor operator op(const Tensor& a, double b) { return name(a, wrapped_number(b)); } \
+  inline Tensor operator op(double a, const Tensor& b) { return name(wrapped_number(a), b); }
+RL_ARITHMETIC(add, +)
+RL_ARITHMETIC(sub, -)
+RL_ARITHMETIC(mul, *)
+RL_ARITHMETIC(div, /)
+#undef RL_ARITHMETIC
+inline Tensor operator-(const Tensor& a) { return neg(a); }
+
+// What pointwise functors say beside operators.
+inline Tensor select(const Tensor& m, const Tensor& a, const Tensor& b) { return where(m, a, b); }
+inline Tensor pow(const Tensor& a, double b) { return pow(a, wrapped_number(b)); }
+RL_API Tensor zero_of(const Tensor& g);
+
+// Dtypes, layout, views.
+RL_API Tensor to_dtype(const Tensor& t, DType dtype);
+RL_API Tensor clone(const Tensor& t, MemoryFormat f = MemoryFormat::Preserve);
+RL_API Tensor contiguous(const Tensor& t, MemoryFormat f = MemoryFormat::Contiguous);
+RL_API Tensor as_strided(const Tensor& t, IntSpan sizes, IntSpan strides, OptInt offset = {});
+RL_API Tensor view(const Tensor& t, IntSpan shape);
+RL_API Tensor reshape(const Tensor& t, IntSpan shape);
+RL_API Tensor expand(const Tensor& t, IntSpan shape);
+RL_API Tensor permute(const Tensor& t, IntSpan dims);
+RL_API Tensor transpose(const Tensor& t, int64_t a, int64_t b);
+RL_API Tensor unsqueeze(const Tensor& t, int64_t dim);
+RL_API Tensor squeeze(const Tensor& t, int64_t dim);
+RL_API Tensor select_index(const Tensor& t, int64_t dim, int64_t index);  // x[..., index, ...]
+RL_API Tensor slice(const Tensor& t, int64_t dim, OptInt start, OptInt end, int64_t step = 1);
+RL_API Tensor narrow(const Tensor& t, int64_t dim, int64_t start, int64_t length);
+RL_API Tensor flatten(const Tensor& t, int64_t start = 0, int64_t end = -1);
+
+// Reductions.
+RL_API Tensor sum(const Tensor& t);
+RL_API Tensor sum(const Tensor& t, IntSpan dims, bool keepdim = false);
+RL_API Tensor sum_to(const Tensor& t, IntSpan shape);  // undoes broadcasting
+RL_API Tensor mean(const Tensor& t);
+
+// Random numbers from the default generator.
+RL_API void manual_seed(uint64_t seed);
+RL_API Tensor rand(IntSpan shape, DType dtype = default_dtype());
+RL_API Tensor randn(IntSpan shape, DType dtype = default_dtype());
+
+// Linear algebra and losses.
+RL_API Tensor matmul(const Tensor& a, const Tensor& b);
+RL_API Tensor mse_loss(const Tensor& input, const Tensor& target);
+
+}  // namespace rushlight

@@ -1,0 +1,76 @@
+// Functions of one element: the table of pointwise/unary.h as operations.
+#include "ops/pointwise.h"
+
+#include "ops/registry.h"
+
+namespace rushlight {
+
+Tensor zero_of(const Tensor& g) { return zeros_like(g); }
+
+#define RL_UNARY(name, F) \
+  Tensor name(const Tensor& x) { return apply<ops::Unary<pointwise::F>>(x); }
+RL_UNARY(neg, Neg)
+RL_UNARY(abs, Abs)
+RL_UNARY(sign, Sign)
+RL_UNARY(square, Square)
+RL_UNARY(exp, Exp)
+RL_UNARY(exp2, Exp2)
+RL_UNARY(expm1, Expm1)
+RL_UNARY(log, Log)
+RL_UNARY(log1p, Log1p)
+RL_UNARY(sqrt, Sqrt)
+RL_UNARY(rsqrt, Rsqrt)
+RL_UNARY(reciprocal, Reciprocal)
+RL_UNARY(sin, Sin)
+RL_UNARY(cos, Cos)
+RL_UNARY(sinh, Sinh)
+RL_UNARY(cosh, Cosh)
+RL_UNARY(tanh, Tanh)
+RL_UNARY(sigmoid, Sigmoid)
+RL_UNARY(erf, Erf)
+RL_UNARY(relu, Relu)
+RL_UNARY(logical_not, LogicalNot)
+#undef RL_UNARY
+
+namespace ops {
+namespace {
+
+struct Gelu {
+  static constexpr auto schema = "gelu(Tensor self, *, str approximate='none') -> Tensor";
+  static constexpr auto doc = "x * Phi(x), Phi the normal distribution function; approximate='tanh' approximates it.";
+  bool tanh = false;
+  Tensor forward(Ctx& ctx, const Tensor& x, std::string_view approximate) {
+    RL_CHECK(approximate == "none" || approximate == "tanh", "gelu: approximate must be 'none' or 'tanh', not '",
+             approximate, "'");
+    tanh = approximate == "tanh";
+    ctx.save(x);
+    return tanh ? kernels::pointwise(schema, pointwise::GeluTanh(), 0, float_type(x.dtype()), ctx.out, x)
+                : kernels::pointwise(schema, pointwise::Gelu(), 0, float_type(x.dtype()), ctx.out, x);
+  }
+  Grads backward(Ctx& ctx, Grads g) {
+    Tensor x = ctx.get(0);
+    return {tanh ? derivative<1>(schema, pointwise::GeluTanh(), g[0], x) : derivative<1>(schema, pointwise::Gelu(), g[0], x)};
+  }
+};
+
+template <class... F>
+int bind_table(pointwise::List<F...>) {
+  (bind<Unary<F>>(function | method | inplace | out), ...);
+  return 0;
+}
+const int bound_table = bind_table(pointwise::Unary());
+
+}  // namespace
+
+RL_BIND(Gelu, function)
+using Softplus = Unary<pointwise::Softplus, double, double>;
+RL_BIND(Softplus, function)
+using LeakyRelu = Unary<pointwise::LeakyRelu, double>;
+RL_BIND(LeakyRelu, function | inplace)
+using Elu = Unary<pointwise::Elu, double>;
+RL_BIND(Elu, function | inplace)
+using Hardtanh = Unary<pointwise::Hardtanh, double, double>;
+RL_BIND(Hardtanh, function | inplace)
+
+}  // namespace ops
+}  // namespace rushlight

@@ -1,0 +1,662 @@
+// Functions of one element. One struct and its name in the list at the end is all that a new one needs.
+#pragma once
+#include "pointwise/functor.h"
+
+namespace rushlight::pointwise {
+
+struct Neg {
+  static constexpr auto schema = "neg(Tensor self) -> Tensor";
+  static constexpr auto doc = "The negative of each element.";
+  static constexpr auto saves = Saves::nothing;
+  static constexpr auto types = Types::all;
+  template <class V>
+  V forward(V x) const {
+    return -x;
+  }
+  template <class V>
+  V grad(V g, V) const {
+    return -g;
+  }
+};
+
+struct Abs {
+  static constexpr auto schema = "abs(Tensor self) -> Tensor";
+  static constexpr auto doc = "The absolute value of each element.";
+  static constexpr auto saves = Saves::input;
+  static constexpr auto types = Types::all;
+  template <class V>
+  V forward(V x) const {
+    return abs(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g * sign(x);
+  }
+};
+
+struct Sign {
+  static constexpr auto schema = "sign(Tensor self) -> Tensor";
+  static constexpr auto doc = "-1, 0 or 1 as each element is negative, zero or positive.";
+  static constexpr auto saves = Saves::nothing;
+  static constexpr auto types = Types::all;
+  template <class V>
+  V forward(V x) const {
+    return sign(x);
+  }
+  template <class V>
+  V grad(V g, V) const {
+    return zero_of(g);
+  }
+};
+
+struct Square {
+  static constexpr auto schema = "square(Tensor self) -> Tensor";
+  static constexpr auto doc = "The square of each element.";
+  static constexpr auto saves = Saves::input;
+  static constexpr auto types = Types::all;
+  template <class V>
+  V forward(V x) const {
+    return x * x;
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return 2.0 * g * x;
+  }
+};
+
+struct Exp {
+  static constexpr auto schema = "exp(Tensor self) -> Tensor";
+  static constexpr auto doc = "e to the power of each element.";
+  static constexpr auto saves = Saves::output;
+  template <class V>
+  V forward(V x) const {
+    return exp(x);
+  }
+  template <class V>
+  V grad(V g, V y) const {
+    return g * y;
+  }
+};
+
+struct Exp2 {
+  static constexpr auto schema = "exp2(Tensor self) -> Tensor";
+  static constexpr auto doc = "2 to the power of each element.";
+  static constexpr auto saves = Saves::output;
+  template <class V>
+  V forward(V x) const {
+    return exp2(x);
+  }
+  template <class V>
+  V grad(V g, V y) const {
+    return g * y * 0.6931471805599453;
+  }
+};
+
+struct Expm1 {
+  static constexpr auto schema = "expm1(Tensor self) -> Tensor";
+  static constexpr auto doc = "exp(x) - 1, exact also near zero.";
+  static constexpr auto saves = Saves::output;
+  template <class V>
+  V forward(V x) const {
+    return expm1(x);
+  }
+  template <class V>
+  V grad(V g, V y) const {
+    return g * (y + 1.0);
+  }
+};
+
+struct Log {
+  static constexpr auto schema = "log(Tensor self) -> Tensor";
+  static constexpr auto doc = "The natural logarithm of each element.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return log(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g / x;
+  }
+};
+
+struct Log2 {
+  static constexpr auto schema = "log2(Tensor self) -> Tensor";
+  static constexpr auto doc = "The logarithm to base 2 of each element.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return log2(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g / (x * 0.6931471805599453);
+  }
+};
+
+struct Log10 {
+  static constexpr auto schema = "log10(Tensor self) -> Tensor";
+  static constexpr auto doc = "The logarithm to base 10 of each element.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return log10(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g / (x * 2.302585092994046);
+  }
+};
+
+struct Log1p {
+  static constexpr auto schema = "log1p(Tensor self) -> Tensor";
+  static constexpr auto doc = "log(1 + x), exact also near zero.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return log1p(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g / (x + 1.0);
+  }
+};
+
+struct Sqrt {
+  static constexpr auto schema = "sqrt(Tensor self) -> Tensor";
+  static constexpr auto doc = "The square root of each element.";
+  static constexpr auto saves = Saves::output;
+  template <class V>
+  V forward(V x) const {
+    return sqrt(x);
+  }
+  template <class V>
+  V grad(V g, V y) const {
+    return g / (2.0 * y);
+  }
+};
+
+struct Rsqrt {
+  static constexpr auto schema = "rsqrt(Tensor self) -> Tensor";
+  static constexpr auto doc = "1 over the square root of each element.";
+  static constexpr auto saves = Saves::output;
+  template <class V>
+  V forward(V x) const {
+    return rsqrt(x);
+  }
+  template <class V>
+  V grad(V g, V y) const {
+    return -0.5 * g * y * y * y;
+  }
+};
+
+struct Reciprocal {
+  static constexpr auto schema = "reciprocal(Tensor self) -> Tensor";
+  static constexpr auto doc = "1 over each element.";
+  static constexpr auto saves = Saves::output;
+  template <class V>
+  V forward(V x) const {
+    return reciprocal(x);
+  }
+  template <class V>
+  V grad(V g, V y) const {
+    return -g * y * y;
+  }
+};
+
+struct Sin {
+  static constexpr auto schema = "sin(Tensor self) -> Tensor";
+  static constexpr auto doc = "The sine of each element, in radians.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return sin(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g * cos(x);
+  }
+};
+
+struct Cos {
+  static constexpr auto schema = "cos(Tensor self) -> Tensor";
+  static constexpr auto doc = "The cosine of each element, in radians.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return cos(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return -g * sin(x);
+  }
+};
+
+struct Tan {
+  static constexpr auto schema = "tan(Tensor self) -> Tensor";
+  static constexpr auto doc = "The tangent of each element, in radians.";
+  static constexpr auto saves = Saves::output;
+  template <class V>
+  V forward(V x) const {
+    return tan(x);
+  }
+  template <class V>
+  V grad(V g, V y) const {
+    return g * (1.0 + y * y);
+  }
+};
+
+struct Asin {
+  static constexpr auto schema = "asin(Tensor self) -> Tensor";
+  static constexpr auto doc = "The arcsine of each element, in radians.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return asin(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g * rsqrt(1.0 - x * x);
+  }
+};
+
+struct Acos {
+  static constexpr auto schema = "acos(Tensor self) -> Tensor";
+  static constexpr auto doc = "The arccosine of each element, in radians.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return acos(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return -g * rsqrt(1.0 - x * x);
+  }
+};
+
+struct Atan {
+  static constexpr auto schema = "atan(Tensor self) -> Tensor";
+  static constexpr auto doc = "The arctangent of each element, in radians.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return atan(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g / (x * x + 1.0);
+  }
+};
+
+struct Sinh {
+  static constexpr auto schema = "sinh(Tensor self) -> Tensor";
+  static constexpr auto doc = "The hyperbolic sine of each element.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return sinh(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g * cosh(x);
+  }
+};
+
+struct Cosh {
+  static constexpr auto schema = "cosh(Tensor self) -> Tensor";
+  static constexpr auto doc = "The hyperbolic cosine of each element.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return cosh(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g * sinh(x);
+  }
+};
+
+struct Tanh {
+  static constexpr auto schema = "tanh(Tensor self) -> Tensor";
+  static constexpr auto doc = "The hyperbolic tangent of each element.";
+  static constexpr auto saves = Saves::output;
+  template <class V>
+  V forward(V x) const {
+    return tanh(x);
+  }
+  template <class V>
+  V grad(V g, V y) const {
+    return g * (1.0 - y * y);
+  }
+};
+
+struct Asinh {
+  static constexpr auto schema = "asinh(Tensor self) -> Tensor";
+  static constexpr auto doc = "The inverse hyperbolic sine of each element.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return asinh(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g * rsqrt(x * x + 1.0);
+  }
+};
+
+struct Acosh {
+  static constexpr auto schema = "acosh(Tensor self) -> Tensor";
+  static constexpr auto doc = "The inverse hyperbolic cosine of each element.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return acosh(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g * rsqrt(x * x - 1.0);
+  }
+};
+
+struct Atanh {
+  static constexpr auto schema = "atanh(Tensor self) -> Tensor";
+  static constexpr auto doc = "The inverse hyperbolic tangent of each element.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return atanh(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g / (1.0 - x * x);
+  }
+};
+
+struct Sigmoid {
+  static constexpr auto schema = "sigmoid(Tensor self) -> Tensor";
+  static constexpr auto doc = "1 / (1 + exp(-x)).";
+  static constexpr auto saves = Saves::output;
+  template <class V>
+  V forward(V x) const {
+    return sigmoid(x);
+  }
+  template <class V>
+  V grad(V g, V y) const {
+    return g * (1.0 - y) * y;
+  }
+};
+
+struct Erf {
+  static constexpr auto schema = "erf(Tensor self) -> Tensor";
+  static constexpr auto doc = "The error function of each element.";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return erf(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return 1.1283791670955126 * exp(-(x * x)) * g;
+  }
+};
+
+struct Erfc {
+  static constexpr auto schema = "erfc(Tensor self) -> Tensor";
+  static constexpr auto doc = "1 - erf(x).";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return erfc(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return -1.1283791670955126 * exp(-(x * x)) * g;
+  }
+};
+
+struct Floor {
+  static constexpr auto schema = "floor(Tensor self) -> Tensor";
+  static constexpr auto doc = "The largest integer not above each element.";
+  static constexpr auto saves = Saves::nothing;
+  static constexpr auto types = Types::all;
+  template <class V>
+  V forward(V x) const {
+    if constexpr (V::is_int) return x;
+    else return floor(x);
+  }
+  template <class V>
+  V grad(V g, V) const {
+    return zero_of(g);
+  }
+};
+
+struct Ceil {
+  static constexpr auto schema = "ceil(Tensor self) -> Tensor";
+  static constexpr auto doc = "The smallest integer not below each element.";
+  static constexpr auto saves = Saves::nothing;
+  static constexpr auto types = Types::all;
+  template <class V>
+  V forward(V x) const {
+    if constexpr (V::is_int) return x;
+    else return ceil(x);
+  }
+  template <class V>
+  V grad(V g, V) const {
+    return zero_of(g);
+  }
+};
+
+struct Round {
+  static constexpr auto schema = "round(Tensor self) -> Tensor";
+  static constexpr auto doc = "The nearest integer; halves go to the even one.";
+  static constexpr auto saves = Saves::nothing;
+  static constexpr auto types = Types::all;
+  template <class V>
+  V forward(V x) const {
+    if constexpr (V::is_int) return x;
+    else return round(x);
+  }
+  template <class V>
+  V grad(V g, V) const {
+    return zero_of(g);
+  }
+};
+
+struct Trunc {
+  static constexpr auto schema = "trunc(Tensor self) -> Tensor";
+  static constexpr auto doc = "Each element without its fraction.";
+  static constexpr auto saves = Saves::nothing;
+  static constexpr auto types = Types::all;
+  template <class V>
+  V forward(V x) const {
+    if constexpr (V::is_int) return x;
+    else return trunc(x);
+  }
+  template <class V>
+  V grad(V g, V) const {
+    return zero_of(g);
+  }
+};
+
+struct Relu {
+  static constexpr auto schema = "relu(Tensor self) -> Tensor";
+  static constexpr auto doc = "max(x, 0), NaN kept.";
+  static constexpr auto saves = Saves::output;
+  static constexpr auto types = Types::all;
+  template <class V>
+  V forward(V x) const {
+    return maximum(x, V(0.0));
+  }
+  template <class V>
+  V grad(V g, V y) const {
+    return select(y > 0.0, g, zero_of(g));
+  }
+};
+
+struct Silu {
+  static constexpr auto schema = "silu(Tensor self) -> Tensor";
+  static constexpr auto doc = "x * sigmoid(x).";
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return x * sigmoid(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    V s = sigmoid(x);
+    return g * s * (1.0 + x * (1.0 - s));
+  }
+};
+
+struct IsNan {
+  static constexpr auto schema = "isnan(Tensor self) -> Tensor";
+  static constexpr auto doc = "Whether each element is NaN.";
+  static constexpr auto types = Types::all;
+  static constexpr bool predicate = true;
+  template <class V>
+  auto forward(V x) const {
+    if constexpr (V::is_int) return x != x;
+    else return isnan(x);
+  }
+};
+
+struct IsInf {
+  static constexpr auto schema = "isinf(Tensor self) -> Tensor";
+  static constexpr auto doc = "Whether each element is infinite.";
+  static constexpr auto types = Types::all;
+  static constexpr bool predicate = true;
+  template <class V>
+  auto forward(V x) const {
+    if constexpr (V::is_int) return x != x;
+    else return isinf(x);
+  }
+};
+
+struct IsFinite {
+  static constexpr auto schema = "isfinite(Tensor self) -> Tensor";
+  static constexpr auto doc = "Whether each element is neither infinite nor NaN.";
+  static constexpr auto types = Types::all;
+  static constexpr bool predicate = true;
+  template <class V>
+  auto forward(V x) const {
+    if constexpr (V::is_int) return x == x;
+    else return isfinite(x);
+  }
+};
+
+struct LogicalNot {
+  static constexpr auto schema = "logical_not(Tensor self) -> Tensor";
+  static constexpr auto doc = "Whether each element is zero.";
+  static constexpr auto types = Types::all;
+  static constexpr bool predicate = true;
+  template <class V>
+  auto forward(V x) const {
+    return x == V(0.0);
+  }
+};
+
+struct BitwiseNot {
+  static constexpr auto schema = "bitwise_not(Tensor self) -> Tensor";
+  static constexpr auto doc = "Each integer with its bits inverted; for bool, logical not.";
+  static constexpr auto types = Types::ints;
+  template <class V>
+  V forward(V x) const {
+    return ~x;
+  }
+};
+
+// Functions with parameters.
+
+struct Gelu {  // x * Phi(x), Phi the normal distribution function (Hendrycks and Gimpel, 2016)
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return 0.5 * x * (1.0 + erf(x * 0.7071067811865476));
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g * (0.5 * (1.0 + erf(x * 0.7071067811865476)) + x * exp(-0.5 * x * x) * 0.3989422804014327);
+  }
+};
+
+struct GeluTanh {  // the same, with Phi approximated by a tanh
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    V t = tanh(0.7978845608028654 * (x + 0.044715 * x * x * x));
+    return g * (0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * 0.7978845608028654 * (1.0 + 0.134145 * x * x));
+  }
+};
+
+struct Softplus {
+  static constexpr auto schema = "softplus(Tensor self, float beta=1, float threshold=20) -> Tensor";
+  static constexpr auto doc = "log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold.";
+  static constexpr auto saves = Saves::input;
+  double beta = 1, threshold = 20;
+  template <class V>
+  V forward(V x) const {
+    V z = x * beta;
+    return select(z > threshold, x, log1p(exp(z)) / beta);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    V z = x * beta;
+    return select(z > threshold, g, g * sigmoid(z));
+  }
+};
+
+struct LeakyRelu {
+  static constexpr auto schema = "leaky_relu(Tensor self, float negative_slope=0.01) -> Tensor";
+  static constexpr auto doc = "x where it is positive, negative_slope * x elsewhere.";
+  static constexpr auto saves = Saves::input;
+  double slope = 0.01;
+  template <class V>
+  V forward(V x) const {
+    return select(x > 0.0, x, x * slope);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return select(x > 0.0, g, g * slope);
+  }
+};
+
+struct Elu {
+  static constexpr auto schema = "elu(Tensor self, float alpha=1) -> Tensor";
+  static constexpr auto doc = "x where it is positive, alpha * (exp(x) - 1) elsewhere (Clevert et al., 2015).";
+  static constexpr auto saves = Saves::input;
+  double alpha = 1;
+  template <class V>
+  V forward(V x) const {
+    return select(x > 0.0, x, alpha * expm1(x));
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return select(x > 0.0, g, g * alpha * exp(x));
+  }
+};
+
+struct Hardtanh {
+  static constexpr auto schema = "hardtanh(Tensor self, float min_val=-1, float max_val=1) -> Tensor";
+  static constexpr auto doc = "x, held between min_val and max_val.";
+  static constexpr auto saves = Saves::input;
+  static constexpr auto types = Types::all;
+  double low = -1, high = 1;
+  template <class V>
+  V forward(V x) const {
+    return minimum(maximum(x, V(low)), V(high));
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return select((x > low) & (x < high), g, zero_of(g));
+  }
+};
+
+// Bound from here, without parameters.
+using Unary = List<Neg, Abs, Sign, Square, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sqrt, Rsqrt, Reciprocal, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Erf, Erfc, Floor, Ceil, Round, Trunc, Relu, Silu, IsNan, IsInf, IsFinite, LogicalNot, BitwiseNot>;
+using UnaryWithParameters = List<Gelu, GeluTanh, Softplus, LeakyRelu, Elu, Hardtanh>;
+
+}  // namespace rushlight::pointwise

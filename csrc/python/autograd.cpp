@@ -1,0 +1,88 @@
+// The graph as Python sees it: nodes, grad mode, running backward.
+#include "base/unlocked.h"
+#include "python/common.h"
+
+namespace rushlight::python {
+namespace {
+
+struct NodeObject {
+  Ref<Node> node;
+  ~NodeObject() {
+    if (node) node->pyobj = nullptr;
+  }
+};
+
+std::vector<Tensor> tensors_of(nb::sequence s) {
+  std::vector<Tensor> r;
+  for (nb::handle h : s) r.push_back(h.is_none() ? Tensor() : unwrap(h.ptr()));
+  return r;
+}
+
+void* release_gil() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+void acquire_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+
+}  // namespace
+
+PyObject* wrap_node(const Ref<Node>& node) {
+  if (!node) Py_RETURN_NONE;
+  if (void* self = node->python_self()) return Py_NewRef(static_cast<PyObject*>(self));
+  if (node->pyobj) return Py_NewRef(static_cast<PyObject*>(node->pyobj));
+  nb::object o = nb::cast(NodeObject{node});
+  node->pyobj = o.ptr();
+  return o.release().ptr();
+}
+
+void bind_autograd(nb::module_& m) {
+  gil_hooks = {release_gil, acquire_gil};
+
+  nb::class_<NodeObject>(m, "Node")
+      .def("name", [](const NodeObject& n) { return n.node->name(); })
+      .def("__repr__",
+           [](const NodeObject& n) {
+             return detail::concat("<", n.node->name(), " object at ", static_cast<const void*>(n.node.get()), ">");
+           })
+      .def_prop_ro("next_functions",
+                   [](const NodeObject& n) {
+                     nb::list l;
+                     for (const Edge& e : n.node->next) l.append(nb::make_tuple(nb::steal(wrap_node(e.node)), e.nr));
+                     return nb::tuple(l);
+                   })
+      .def_prop_ro("variable",
+                   [](const NodeObject& n) {
+                     auto* a = dynamic_cast<AccumulateGrad*>(n.node.get());
+                     if (!a) throw nb::attribute_error("only AccumulateGrad has a variable");
+                     return a->leaf;
+                   })
+      .def_prop_ro("_where", [](const NodeObject& n) { return n.node->where(); })
+      .def("_sequence_nr", [](const NodeObject& n) { return n.node->sequence; });
+
+  m.def("_is_grad_enabled", [] { return tls.grad_enabled; });
+  m.def("_set_grad_enabled", [](bool on) { tls.grad_enabled = on; });
+
+  // roots, gradients (or None), inputs (or None): the gradients of the inputs, or None where they accumulate.
+  m.def(
+      "_run_backward",
+      [](nb::sequence roots, nb::sequence grads, nb::object inputs, bool retain_graph, bool create_graph,
+         bool accumulate, bool allow_unused) -> nb::object {
+        std::vector<Tensor> r = tensors_of(roots), g = tensors_of(grads), in;
+        std::vector<Edge> edges;
+        if (!inputs.is_none()) {
+          in = tensors_of(nb::cast<nb::sequence>(inputs));
+          for (size_t i = 0; i < in.size(); i++) {
+            edges.push_back(gradient_edge(in[i]));
+            RL_CHECK(edges.back(), "grad: input ", i, " (", Describe{in[i]}, ") does not require grad",
+                     hint("call requires_grad_() on it before computing"));
+          }
+        }
+        BackwardOptions o{retain_graph, create_graph, accumulate, allow_unused};
+        std::vector<Tensor> result = run_backward(r, g, edges, o);
+        if (accumulate) return nb::none();
+        nb::list l;
+        for (Tensor& t : result) l.append(nb::steal(wrap(t)));
+        return nb::tuple(l);
+      },
+      nb::arg("roots"), nb::arg("grads"), nb::arg("inputs").none(), nb::arg("retain_graph"), nb::arg("create_graph"),
+      nb::arg("accumulate"), nb::arg("allow_unused"));
+}
+
+}  // namespace rushlight::python

@@ -1,0 +1,36 @@
+#include <new>
+
+#include "python/common.h"
+
+namespace rushlight::python {
+
+PyObject* out_of_memory_error = nullptr;
+
+void set_python_error() {
+  try {
+    throw;
+  } catch (const PythonError&) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an error was raised without a message");
+  } catch (nb::python_error& e) {
+    e.restore();
+  } catch (const Error& e) {
+    PyObject* type = PyExc_RuntimeError;
+    switch (e.kind) {
+      case ErrorKind::Runtime: break;
+      case ErrorKind::Value: type = PyExc_ValueError; break;
+      case ErrorKind::Type: type = PyExc_TypeError; break;
+      case ErrorKind::Index: type = PyExc_IndexError; break;
+      case ErrorKind::NotImplemented: type = PyExc_NotImplementedError; break;
+      case ErrorKind::Assertion: type = PyExc_AssertionError; break;
+      case ErrorKind::Overflow: type = PyExc_OverflowError; break;
+      case ErrorKind::OutOfMemory: type = out_of_memory_error ? out_of_memory_error : PyExc_MemoryError; break;
+    }
+    PyErr_SetString(type, e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+}
+
+}  // namespace rushlight::python

@@ -1,0 +1,215 @@
+// Tensor's properties, and its methods that are no operations.
+#include "python/common.h"
+
+namespace rushlight::python {
+namespace {
+
+Tensor self_of(PyObject* o) { return unwrap(o); }
+
+#define RL_GET(name) PyObject* name(PyObject* o, void*)
+#define RL_GUARDED(name, expression)                              \
+  RL_GET(name) {                                                  \
+    return guarded([&]() -> PyObject* {                           \
+      Tensor t = self_of(o);                                      \
+      return expression;                                          \
+    });                                                           \
+  }
+RL_GUARDED(get_shape, wrap_shape(t.sizes()))
+RL_GUARDED(get_dtype, wrap_dtype(t.dtype()))
+RL_GUARDED(get_device, wrap_device(t.device()))
+RL_GUARDED(get_ndim, PyLong_FromLongLong(t.dim()))
+RL_GUARDED(get_itemsize, PyLong_FromLong(t.itemsize()))
+RL_GUARDED(get_nbytes, PyLong_FromLongLong(t.numel() * t.itemsize()))
+RL_GUARDED(get_requires_grad, PyBool_FromLong(t.requires_grad()))
+RL_GUARDED(get_is_leaf, PyBool_FromLong(t.is_leaf()))
+RL_GUARDED(get_retains_grad, PyBool_FromLong(t.impl()->autograd && t.impl()->autograd->retains_grad))
+RL_GUARDED(get_version, PyLong_FromLong(t.version()))
+RL_GUARDED(get_data, wrap(variable_data(t)))
+RL_GUARDED(get_output_nr, PyLong_FromLong(t.impl()->autograd ? t.impl()->autograd->nr : 0))
+RL_GUARDED(get_base, wrap(view_base(t)))
+RL_GUARDED(is_meta, PyBool_FromLong(t.is_meta()))
+RL_GUARDED(is_cpu, PyBool_FromLong(t.device().type == DeviceType::CPU))
+RL_GET(always_false) { (void)o; Py_RETURN_FALSE; }
+
+RL_GET(get_grad_fn) {
+  return guarded([&]() -> PyObject* { return wrap_node(grad_fn(self_of(o))); });
+}
+
+RL_GET(get_grad) {
+  return guarded([&]() -> PyObject* {
+    Tensor t = self_of(o);
+    if (!t.is_leaf() && !(t.impl()->autograd && t.impl()->autograd->retains_grad) && !t.grad()) {
+      if (PyErr_WarnEx(PyExc_UserWarning,
+                       "the .grad of a tensor that is not a leaf is not kept: backward() writes leaves only.\n"
+                       "  hint: call .retain_grad() on it before backward() to have it kept",
+                       1) < 0)
+        return nullptr;
+    }
+    return wrap(t.grad());
+  });
+}
+
+int set_grad(PyObject* o, PyObject* value, void*) {
+  return guarded_int([&] {
+    Tensor t = self_of(o);
+    if (!value || value == Py_None) return t.set_grad(Tensor());
+    if (!is_tensor(value)) fail(ErrorKind::Type, "grad must be a Tensor or None, not ", Py_TYPE(value)->tp_name);
+    Tensor g = unwrap(value);
+    RL_CHECK(!g.is_same(t), "a tensor cannot be its own grad");
+    RL_CHECK(g.dtype() == t.dtype(), "grad is ", g.dtype(), ", the tensor ", t.dtype());
+    RL_CHECK(g.sizes() == t.sizes(), "grad has shape ", g.sizes(), ", the tensor ", t.sizes());
+    t.set_grad(g);
+  });
+}
+
+int set_requires_grad(PyObject* o, PyObject* value, void*) {
+  return guarded_int([&] {
+    if (!value || !PyBool_Check(value)) fail(ErrorKind::Type, "requires_grad must be a bool");
+    self_of(o).set_requires_grad(value == Py_True);
+  });
+}
+
+int set_data(PyObject* o, PyObject* value, void*) {
+  return guarded_int([&] {
+    Tensor t = self_of(o), from = unwrap(value);
+    TensorImpl *a = t.impl(), *b = from.impl();
+    if (from.requires_grad() && !from.is_leaf()) from = detach(from), b = from.impl();
+    a->storage = b->storage;
+    a->offset = b->offset;
+    a->sizes = b->sizes;
+    a->strides = b->strides;
+    a->dtype = b->dtype;
+    a->refresh();
+    if (a->autograd && a->autograd->accumulator) {
+      a->autograd->accumulator->outputs.clear();
+      a->autograd->accumulator->outputs.push_back({a->sizes, a->dtype, t.device()});
+    }
+  });
+}
+
+PyGetSetDef properties[] = {
+    {"shape", get_shape, nullptr, "The size of every dimension.", nullptr},
+    {"dtype", get_dtype, nullptr, "The type of the elements.", nullptr},
+    {"device", get_device, nullptr, "Where the elements are.", nullptr},
+    {"ndim", get_ndim, nullptr, "How many dimensions there are.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad, "Whether operations on it are recorded.", nullptr},
+    {"is_leaf", get_is_leaf, nullptr, "Whether it is not the result of a recorded operation.", nullptr},
+    {"retains_grad", get_retains_grad, nullptr, "Whether retain_grad() was called on it.", nullptr},
+    {"grad", get_grad, set_grad, "The gradient that backward() has accumulated; None before.", nullptr},
+    {"grad_fn", get_grad_fn, nullptr, "The node that made it; None for leaves.", nullptr},
+    {"data", get_data, set_data, "The same memory without history, unseen by the checks of in-place writes.", nullptr},
+    {"output_nr", get_output_nr, nullptr, "Which output of grad_fn it is.", nullptr},
+    {"_base", get_base, nullptr, "What it is a view of; None if it is no view.", nullptr},
+    {"_version", get_version, nullptr, "How often its memory was written in place.", nullptr},
+    {"is_meta", is_meta, nullptr, nullptr, nullptr},
+    {"is_cpu", is_cpu, nullptr, nullptr, nullptr},
+    {"is_cuda", always_false, nullptr, nullptr, nullptr},
+    {"is_sparse", always_false, nullptr, nullptr, nullptr},
+    {"is_quantized", always_false, nullptr, nullptr, nullptr},
+    {"is_nested", always_false, nullptr, nullptr, nullptr},
+    {"is_mps", always_false, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+// --- Methods --------------------------------------------------------------------------------------------------------
+
+PyObject* numel(PyObject* o, PyObject*) {
+  return guarded([&] { return PyLong_FromLongLong(self_of(o).numel()); });
+}
+PyObject* dim(PyObject* o, PyObject*) {
+  return guarded([&] { return PyLong_FromLongLong(self_of(o).dim()); });
+}
+PyObject* item(PyObject* o, PyObject*) {
+  return guarded([&] { return wrap_scalar(self_of(o).item()); });
+}
+PyObject* data_ptr(PyObject* o, PyObject*) {
+  return guarded([&] {
+    Tensor t = self_of(o);
+    return PyLong_FromVoidPtr(t.is_meta() || !t.storage()->data ? nullptr : t.bytes());
+  });
+}
+PyObject* storage_offset(PyObject* o, PyObject*) {
+  return guarded([&] { return PyLong_FromLongLong(self_of(o).offset()); });
+}
+PyObject* element_size(PyObject* o, PyObject*) {
+  return guarded([&] { return PyLong_FromLong(self_of(o).itemsize()); });
+}
+PyObject* is_floating_point(PyObject* o, PyObject*) {
+  return guarded([&] { return PyBool_FromLong(self_of(o).is_floating()); });
+}
+PyObject* detach_method(PyObject* o, PyObject*) {
+  return guarded([&] { return wrap(detach(self_of(o))); });
+}
+PyObject* detach_inplace(PyObject* o, PyObject*) {
+  return guarded([&] {
+    Tensor t = self_of(o);
+    RL_CHECK(!is_view(t), "detach_() on a view is not allowed, since its base would keep the history",
+             hint("use detach(), which gives a new tensor"));
+    if (AutogradMeta* m = t.impl()->autograd) m->grad_fn.reset(), m->requires_grad = false, m->nr = 0;
+    return Py_NewRef(o);
+  });
+}
+PyObject* retain_grad_method(PyObject* o, PyObject*) {
+  return guarded([&] {
+    retain_grad(self_of(o));
+    return Py_NewRef(Py_None);
+  });
+}
+
+// size(), size(dim), stride(), stride(dim)
+template <bool strides>
+PyObject* extent(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    Tensor t = self_of(o);
+    const Dims& d = strides ? t.strides() : t.sizes();
+    if (n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) == 0 || args[0] == Py_None)
+      return strides ? nb::cast(std::vector<int64_t>(d.begin(), d.end())).release().ptr() : wrap_shape(d);
+    Py_ssize_t i = PyNumber_AsSsize_t(args[0], PyExc_IndexError);
+    if (i == -1 && PyErr_Occurred()) throw PythonError();
+    return PyLong_FromLongLong(d[t.wrap(i)]);
+  });
+}
+
+PyObject* requires_grad_(PyObject* o, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&] {
+    self_of(o).set_requires_grad(n == 0 || PyObject_IsTrue(args[0]));
+    return Py_NewRef(o);
+  });
+}
+
+PyMethodDef methods[] = {
+    {"numel", numel, METH_NOARGS, "How many elements there are."},
+    {"nelement", numel, METH_NOARGS, "How many elements there are."},
+    {"dim", dim, METH_NOARGS, "How many dimensions there are."},
+    {"ndimension", dim, METH_NOARGS, "How many dimensions there are."},
+    {"item", item, METH_NOARGS, "The value of a one-element tensor as a Python number."},
+    {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element."},
+    {"storage_offset", storage_offset, METH_NOARGS, "Where in its storage it begins, in elements."},
+    {"element_size", element_size, METH_NOARGS, "Bytes of one element."},
+    {"is_floating_point", is_floating_point, METH_NOARGS, "Whether the dtype is a floating point one."},
+    {"detach", detach_method, METH_NOARGS, "The same memory without history."},
+    {"detach_", detach_inplace, METH_NOARGS, "Forgets the history of this tensor."},
+    {"retain_grad", retain_grad_method, METH_NOARGS, "Has backward() keep .grad on this tensor, though it is no leaf."},
+    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(extent<false>)), METH_FASTCALL | METH_KEYWORDS,
+     "The shape, or the size of one dimension."},
+    {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(requires_grad_)), METH_FASTCALL,
+     "Sets requires_grad and returns the tensor."},
+    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef stride_method = {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(extent<true>)),
+                             METH_FASTCALL | METH_KEYWORDS, "How many elements apart neighbours of a dimension lie."};
+
+}  // namespace
+
+void bind_tensor_properties(nb::module_&) {
+  PyObject* type = reinterpret_cast<PyObject*>(tensor_type);
+  auto set = [&](const char* name, PyObject* descriptor) {
+    nb::object o = steal(descriptor);
+    nb::setattr(nb::handle(type), name, o);
+  };
+  for (PyGetSetDef* p = properties; p->name; p++) set(p->name, PyDescr_NewGetSet(tensor_type, p));
+  for (PyMethodDef* p = methods; p->ml_name; p++) set(p->ml_name, PyDescr_NewMethod(tensor_type, p));
+  set("stride", PyDescr_NewMethod(tensor_type, &stride_method));
+}
+
+}  // namespace rushlight::python

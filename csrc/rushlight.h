@@ -1,0 +1,3 @@
+// The C++ interface of librushlight.
+#pragma once
+#include "ops/functions.h"

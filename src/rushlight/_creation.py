@@ -1,0 +1,195 @@
+"""Functions that make tensors: shapes, dtypes and devices of all kinds worked out for the engine."""
+
+from __future__ import annotations
+
+from . import _C
+from ._C import Tensor
+
+
+def _shape(args, size):
+    """zeros(2, 3), zeros((2, 3)) and zeros(size=(2, 3)) all mean the shape (2, 3)."""
+    if size is not None:
+        if args:
+            raise TypeError("the shape is given twice, by position and as size=")
+        return size
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        return args[0]
+    return args
+
+
+def _finish(tensor, requires_grad):
+    if requires_grad:
+        tensor.requires_grad_(True)
+    return tensor
+
+
+def _store(result, out):
+    """Puts a result into ``out``, where one is given."""
+    if out is None:
+        return result
+    if out.shape != result.shape:
+        out.resize_(result.shape)
+    return out.copy_(result)
+
+
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """A new tensor that holds a copy of ``data``.
+
+    Args:
+        data: a number, a nested list or tuple of numbers, a NumPy array or scalar, or a tensor.
+        dtype: of the elements. Without it: bool for bools, int64 for ints, the default dtype for floats; that of an array.
+        device: ``"cpu"`` or ``"meta"``.
+        requires_grad: whether operations on it are recorded.
+
+    Raises:
+        ValueError: for ragged lists.
+        TypeError: for what is no number.
+
+    >>> import rushlight as rl
+    >>> rl.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    if isinstance(data, Tensor):
+        result = data.detach().clone()
+        if dtype is not None:
+            result = result.to(dtype)
+    elif hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
+        result = _from_array(data, dtype).clone()
+    else:
+        result = _C._from_nested(_plain(data), dtype)
+    if device is not None:
+        result = result.to(device)
+    return _finish(result, requires_grad)
+
+
+def _plain(data):
+    """Lists all the way down: sequences of other kinds, arrays and tensors among the elements included."""
+    if isinstance(data, (list, tuple)):
+        for x in data:
+            if not isinstance(x, (int, float)):
+                return [_plain(x) for x in data]
+        return data
+    if isinstance(data, (Tensor,)):
+        return data.tolist()
+    if hasattr(data, "tolist"):
+        return data.tolist()
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
+        return [_plain(data[i]) for i in range(len(data))]
+    return data
+
+
+def _from_array(data, dtype):
+    import numpy
+
+    array = numpy.asarray(data)
+    if any(s < 0 for s in array.strides):
+        array = array.copy()
+    if not array.flags.writeable:
+        array = array.copy()
+    result = from_numpy(array)
+    return result if dtype is None else result.to(dtype)
+
+
+def from_numpy(array) -> Tensor:
+    """A tensor over the memory of a NumPy array: writes to one show in the other.
+
+    Raises:
+        TypeError: for what is no array, or an element type that tensors do not have.
+        ValueError: for negative strides.
+    """
+    return _C._from_numpy(array)
+
+
+def as_tensor(data, dtype=None, device=None) -> Tensor:
+    """``data`` as a tensor, sharing its memory where that is possible; history is kept."""
+    if isinstance(data, Tensor):
+        result = data
+    elif hasattr(data, "__array_interface__"):
+        result = _from_array(data, None)
+    elif hasattr(data, "__dlpack__"):
+        result = from_dlpack(data)
+    else:
+        return tensor(data, dtype=dtype, device=device)
+    if dtype is not None:
+        result = result.to(dtype)
+    return result if device is None else result.to(device)
+
+
+asarray = as_tensor
+
+
+def from_dlpack(x) -> Tensor:
+    """A tensor over the memory of any array that speaks DLPack."""
+    return _C._from_dlpack(x.__dlpack__() if hasattr(x, "__dlpack__") else x)
+
+
+def empty(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+          memory_format=None) -> Tensor:
+    """A tensor of the given shape whose elements are not set."""
+    shape = _shape(args, size)
+    if memory_format is not None and memory_format._number >= 2:
+        like = _C._empty(shape, dtype, "meta")
+        like = _C._empty_like(like, None, memory_format._number)
+        return _finish(_C._empty_strided(like.shape, like.stride(), dtype, device), requires_grad)
+    if out is not None:
+        return out.resize_(shape)
+    return _finish(_C._empty(shape, dtype, device), requires_grad)
+
+
+def zeros(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """A tensor of the given shape, all elements 0.
+
+    >>> import rushlight as rl
+    >>> rl.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    if dtype is None and out is None:
+        dtype = _C.get_default_dtype()
+    return _finish(_store(_C._full(_shape(args, size), 0, dtype, device), out), requires_grad)
+
+
+def ones(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """A tensor of the given shape, all elements 1."""
+    if dtype is None:
+        dtype = _C.get_default_dtype()
+    return _finish(_store(_C._full(_shape(args, size), 1, dtype, device), out), requires_grad)
+
+
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """A tensor of the given shape, all elements ``fill_value``; its dtype is that of the value where not given."""
+    return _finish(_store(_C._full(size, fill_value, dtype, device), out), requires_grad)
+
+
+def _like(input, dtype, device, memory_format, requires_grad):
+    result = _C._empty_like(input, dtype, 1 if memory_format is None else memory_format._number)
+    if device is not None and str(device) != str(input.device):
+        result = _C._empty_strided(result.shape, result.stride(), result.dtype, device)
+    return result
+
+
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
+    """A tensor of ``input``'s shape, dtype and layout whose elements are not set."""
+    return _finish(_like(input, dtype, device, memory_format, requires_grad), requires_grad)
+
+
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
+    """A tensor of ``input``'s shape, dtype and layout, all elements 0."""
+    return _finish(_like(input, dtype, device, memory_format, requires_grad).zero_(), requires_grad)
+
+
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
+    """A tensor of ``input``'s shape, dtype and layout, all elements 1."""
+    return _finish(_like(input, dtype, device, memory_format, requires_grad).fill_(1), requires_grad)
+
+
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
+              pin_memory=False) -> Tensor:
+    """A tensor of ``input``'s shape, dtype and layout, all elements ``fill_value``."""
+    return _finish(_like(input, dtype, device, memory_format, requires_grad).fill_(fill_value), requires_grad)
+
+
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """A tensor of the given shape and strides whose elements are not set."""
+    return _finish(_C._empty_strided(size, stride, dtype, device), requires_grad)
