@@ -125,9 +125,10 @@ void convolve_band(const Convolution<T>& k, int64_t image, int64_t group, int64_
   c_block = divide_up(k.c_in, divide_up(k.c_in, c_block));
   // Neighbouring taps in a row are one run of memory where pixels touch.
   const bool runs = c_block == k.c_in && source_column == k.c_in && k.x.reach() == k.x.taps;
-  const int64_t segments = runs ? k.y.taps : taps, steps = runs ? k.x.taps * k.c_in : c_block;
+  const int64_t row_segments = runs ? 1 : k.x.taps, segments = k.y.taps * row_segments,
+                steps = runs ? k.x.taps * k.c_in : c_block;
   for (int64_t s = 0; s < segments; ++s) {
-    const int64_t ty = runs ? s : s / k.x.taps, tx = runs ? 0 : s % k.x.taps;
+    const int64_t ty = s / row_segments, tx = s % row_segments;
     segment[s] = (k.y.offset[ty] - k.y.lowest()) * source_row + (k.x.offset[tx] - k.x.lowest()) * source_column;
   }
 
@@ -141,10 +142,10 @@ void convolve_band(const Convolution<T>& k, int64_t image, int64_t group, int64_
       TileInput<T> in{.a = nullptr,
                       .a_row = k.x.step * source_column,
                       .a_step = 1,
-                      .segment = segment,
-                      .segments = segments,
+                      .segment = nullptr,
+                      .segments = 0,
                       .steps = runs ? steps : min_of(steps, k.c_in - c),
-                      .b = weights + c * width,
+                      .b = nullptr,
                       .b_step = width,
                       .b_segment = (runs ? k.x.taps : 1) * k.c_in * width};
       TileOutput<T> out{.c = nullptr,
@@ -155,7 +156,15 @@ void convolve_band(const Convolution<T>& k, int64_t image, int64_t group, int64_
                         .row_bias = nullptr,
                         .col_bias = c == 0 && k.bias ? k.bias + group * k.c_out + channel : nullptr,
                         .relu = false};
-      for (int64_t i = 0; i < rows; ++i)
+      for (int64_t i = 0; i < rows; ++i) {
+        // Rows of taps in the padding above or below add nothing.
+        int64_t first = 0, last = k.y.taps;
+        const int64_t top = (row + i) * k.y.step;
+        while (first < last && top + k.y.offset[first] < 0) ++first;
+        while (first < last && top + k.y.offset[last - 1] >= k.y.inputs) --last;
+        in.segment = segment + first * row_segments;
+        in.segments = (last - first) * row_segments;
+        in.b = weights + c * width + first * row_segments * in.b_segment;
         for (int64_t j = 0; j < k.x.outputs; j += tile_rows) {
           in.a = source + i * k.y.step * source_row + j * k.x.step * source_column + c;
           out.c = buffered ? outputs + (i * k.x.outputs + j) * width
@@ -163,6 +172,7 @@ void convolve_band(const Convolution<T>& k, int64_t image, int64_t group, int64_
                                       k.x.first + j * k.x.out_step);
           tile(int(min_of(tile_rows, k.x.outputs - j)), int(divide_up(channels, kLanes<T>)), in, out);
         }
+      }
     }
     if (buffered) put_outputs(k, outputs, image, group * k.c_out + channel, channels, row, rows);
   }

@@ -1,0 +1,281 @@
+// Pooling works on lines: one tap of the window for a row of outputs (channels first), or for all channels of one
+// output (channels last). Either way the loop over a line is innermost and vectorizes.
+#include "kernels/cpu/pool2d.h"
+
+#include "base/thread_pool.h"
+#include "kernels/cpu/tile.h"
+
+namespace rushlight::kernels::RL_ISA {
+namespace {
+
+constexpr int64_t kGrain = 16384;  // elements read that make a piece worth a thread
+
+// The outputs [begin, end) along an axis for which a tap lies inside of the image.
+struct Reach {
+  int64_t begin, end;
+};
+Reach reach(int64_t tap, int64_t dilation, int64_t stride, int64_t pad, int64_t inputs, int64_t outputs) {
+  const int64_t offset = tap * dilation - pad;  // of the tap's input from output * stride
+  const int64_t begin = offset >= 0 ? 0 : divide_up(-offset, stride);
+  const int64_t end = inputs - offset <= 0 ? 0 : min_of(outputs, divide_up(inputs - offset, stride));
+  return {begin, max_of(begin, end)};
+}
+
+// The taps [begin, end) that lie inside of the image for one output.
+Reach taps_inside(int64_t output, int64_t taps, int64_t dilation, int64_t stride, int64_t pad, int64_t inputs) {
+  const int64_t start = output * stride - pad;
+  const int64_t begin = start >= 0 ? 0 : min_of(taps, divide_up(-start, dilation));
+  const int64_t end = start >= inputs ? 0 : min_of(taps, divide_up(inputs - start, dilation));
+  return {begin, max_of(begin, end)};
+}
+
+template <class T, int Step, bool WithIndex>
+void max_line(int64_t count, const T* x, int64_t step, T* best, int64_t* index, int64_t first, int64_t index_step) {
+  if constexpr (Step != 0) step = Step;
+  for (int64_t i = 0; i < count; ++i) {
+    const T v = x[i * step], b = best[i];
+    const bool take = (v > b) | (v != v);
+    best[i] = take ? v : b;
+    if constexpr (WithIndex) index[i] = take ? first + i * index_step : index[i];
+  }
+}
+
+template <class T>
+void update_max(int64_t count, const T* x, int64_t step, T* best, int64_t* index, int64_t first, int64_t index_step) {
+  if (index) {
+    if (step == 1) return max_line<T, 1, true>(count, x, step, best, index, first, index_step);
+    if (step == 2) return max_line<T, 2, true>(count, x, step, best, index, first, index_step);
+    return max_line<T, 0, true>(count, x, step, best, index, first, index_step);
+  }
+  if (step == 1) return max_line<T, 1, false>(count, x, step, best, index, first, index_step);
+  if (step == 2) return max_line<T, 2, false>(count, x, step, best, index, first, index_step);
+  return max_line<T, 0, false>(count, x, step, best, index, first, index_step);
+}
+
+template <class T>
+void max_pool_row(const Pool2dShape& s, const T* plane, int64_t oy, T* y, int64_t* index) {
+  const Reach ky = taps_inside(oy, s.kh, s.dil_h, s.stride_h, s.pad_h, s.h);
+  const T lowest = -T(__builtin_inff());
+  for (int64_t ox = 0; ox < s.w_out; ++ox) y[ox] = lowest;
+  if (index)
+    for (int64_t ox = 0; ox < s.w_out; ++ox) {
+      const Reach kx = taps_inside(ox, s.kw, s.dil_w, s.stride_w, s.pad_w, s.w);
+      const bool any = ky.begin < ky.end && kx.begin < kx.end;
+      index[ox] =
+          any ? (oy * s.stride_h - s.pad_h + ky.begin * s.dil_h) * s.w + ox * s.stride_w - s.pad_w + kx.begin * s.dil_w
+              : 0;
+    }
+  for (int64_t i = ky.begin; i < ky.end; ++i)
+    for (int64_t j = 0; j < s.kw; ++j) {
+      const Reach ox = reach(j, s.dil_w, s.stride_w, s.pad_w, s.w, s.w_out);
+      const int64_t first =
+          (oy * s.stride_h - s.pad_h + i * s.dil_h) * s.w + ox.begin * s.stride_w - s.pad_w + j * s.dil_w;
+      if (ox.begin < ox.end)
+        update_max(ox.end - ox.begin, plane + first, s.stride_w, y + ox.begin, index ? index + ox.begin : nullptr,
+                   first, s.stride_w);
+    }
+}
+
+// All channels of output (oy, ox); image, y and index point at their first channel.
+template <class T>
+void max_pool_pixel(const Pool2dShape& s, const T* image, int64_t oy, int64_t ox, T* y, int64_t* index) {
+  const Reach ky = taps_inside(oy, s.kh, s.dil_h, s.stride_h, s.pad_h, s.h);
+  const Reach kx = taps_inside(ox, s.kw, s.dil_w, s.stride_w, s.pad_w, s.w);
+  const int64_t corner = (oy * s.stride_h - s.pad_h) * s.w + ox * s.stride_w - s.pad_w;
+  const bool any = ky.begin < ky.end && kx.begin < kx.end;
+  const T lowest = -T(__builtin_inff());
+  for (int64_t c = 0; c < s.c; ++c) y[c] = lowest;
+  if (index)
+    for (int64_t c = 0; c < s.c; ++c) index[c] = any ? corner + ky.begin * s.dil_h * s.w + kx.begin * s.dil_w : 0;
+  for (int64_t i = ky.begin; i < ky.end; ++i)
+    for (int64_t j = kx.begin; j < kx.end; ++j) {
+      const int64_t at = corner + i * s.dil_h * s.w + j * s.dil_w;
+      update_max(s.c, image + at * s.c, 1, y, index, at, 0);
+    }
+}
+
+// Calls row(n * c + channel, oy) for all rows of planes, or pixel(n, oy, ox) for all pixels, in parallel.
+template <class Row, class Pixel>
+void for_each_line(const Pool2dShape& s, Layout layout, Row row, Pixel pixel) {
+  const int64_t taps = s.kh * s.kw;
+  if (layout == Layout::channels_first) {
+    parallel_for(0, s.n * s.c, max_of(1, kGrain / max_of(1, s.h_out * s.w_out * taps)), [&](int64_t b, int64_t e) {
+      for (int64_t plane = b; plane < e; ++plane)
+        for (int64_t oy = 0; oy < s.h_out; ++oy) row(plane, oy);
+    });
+  } else {
+    parallel_for(0, s.n * s.h_out, max_of(1, kGrain / max_of(1, s.c * s.w_out * taps)), [&](int64_t b, int64_t e) {
+      for (int64_t line = b; line < e; ++line)
+        for (int64_t ox = 0; ox < s.w_out; ++ox) pixel(line / s.h_out, line % s.h_out, ox);
+    });
+  }
+}
+
+template <class T>
+void max_pool(const Pool2dShape& s, Layout layout, const T* x, T* y, int64_t* indices) {
+  for_each_line(
+      s, layout,
+      [&](int64_t plane, int64_t oy) {
+        const int64_t at = (plane * s.h_out + oy) * s.w_out;
+        max_pool_row(s, x + plane * s.h * s.w, oy, y + at, indices ? indices + at : nullptr);
+      },
+      [&](int64_t image, int64_t oy, int64_t ox) {
+        const int64_t at = ((image * s.h_out + oy) * s.w_out + ox) * s.c;
+        max_pool_pixel(s, x + image * s.h * s.w * s.c, oy, ox, y + at, indices ? indices + at : nullptr);
+      });
+}
+
+template <class T>
+void max_pool_backward(const Pool2dShape& s, Layout layout, const T* grad_y, const int64_t* indices, T* grad_x) {
+  const int64_t in_plane = s.h * s.w, out_plane = s.h_out * s.w_out;
+  if (layout == Layout::channels_first) {
+    parallel_for(0, s.n * s.c, max_of(1, kGrain / max_of(1, in_plane)), [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) {
+        T* to = grad_x + plane * in_plane;
+        const T* from = grad_y + plane * out_plane;
+        const int64_t* index = indices + plane * out_plane;
+        std::memset(to, 0, size_t(in_plane) * sizeof(T));
+        for (int64_t i = 0; i < out_plane; ++i)
+          if (uint64_t(index[i]) < uint64_t(in_plane)) to[index[i]] += from[i];
+      }
+    });
+    return;
+  }
+  // Windows may overlap, so a piece owns some channels of an image.
+  constexpr int64_t block = 32;
+  const int64_t blocks = divide_up(s.c, block);
+  parallel_for(0, s.n * blocks, max_of(1, kGrain / max_of(1, in_plane * block)), [&](int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t image = unit / blocks, first = unit % blocks * block, count = min_of(block, s.c - first);
+      T* to = grad_x + image * in_plane * s.c + first;
+      const T* from = grad_y + image * out_plane * s.c + first;
+      const int64_t* index = indices + image * out_plane * s.c + first;
+      for (int64_t i = 0; i < in_plane; ++i) std::memset(to + i * s.c, 0, size_t(count) * sizeof(T));
+      for (int64_t i = 0; i < out_plane * s.c; i += s.c)
+        for (int64_t c = 0; c < count; ++c)
+          if (uint64_t(index[i + c]) < uint64_t(in_plane)) to[index[i + c] * s.c + c] += from[i + c];
+    }
+  });
+}
+
+// How many elements an output divides by; 0 for a window that lies outside of the image and its padding.
+int64_t window_size(const Pool2dShape& s, bool count_padding, int64_t divisor, int64_t oy, int64_t ox) {
+  if (divisor != 0) return divisor;
+  const int64_t top = oy * s.stride_h - s.pad_h, left = ox * s.stride_w - s.pad_w;
+  const int64_t bottom = min_of(top + s.kh, s.h + s.pad_h), right = min_of(left + s.kw, s.w + s.pad_w);
+  if (count_padding) return (bottom - top) * (right - left);
+  return (min_of(bottom, s.h) - max_of(top, 0)) * (min_of(right, s.w) - max_of(left, 0));
+}
+
+template <class T>
+void add_line(int64_t count, const T* x, int64_t step, T* sums) {
+  if (step == 1) {
+    for (int64_t i = 0; i < count; ++i) sums[i] += x[i];
+  } else if (step == 2) {
+    for (int64_t i = 0; i < count; ++i) sums[i] += x[2 * i];
+  } else {
+    for (int64_t i = 0; i < count; ++i) sums[i] += x[i * step];
+  }
+}
+
+template <class T>
+void avg_pool(const Pool2dShape& s, Layout layout, bool count_padding, int64_t divisor, const T* x, T* y) {
+  auto taps_y = [&](int64_t oy) { return taps_inside(oy, s.kh, 1, s.stride_h, s.pad_h, s.h); };
+  for_each_line(
+      s, layout,
+      [&](int64_t plane, int64_t oy) {
+        T* sums = y + (plane * s.h_out + oy) * s.w_out;
+        const T* image = x + plane * s.h * s.w;
+        std::memset(sums, 0, size_t(s.w_out) * sizeof(T));
+        const Reach ky = taps_y(oy);
+        for (int64_t i = ky.begin; i < ky.end; ++i)
+          for (int64_t j = 0; j < s.kw; ++j) {
+            const Reach ox = reach(j, 1, s.stride_w, s.pad_w, s.w, s.w_out);
+            if (ox.begin < ox.end)
+              add_line(ox.end - ox.begin,
+                       image + (oy * s.stride_h - s.pad_h + i) * s.w + ox.begin * s.stride_w - s.pad_w + j, s.stride_w,
+                       sums + ox.begin);
+          }
+        if (ky.begin == ky.end) return;
+        for (int64_t ox = 0; ox < s.w_out; ++ox) {
+          const int64_t size = window_size(s, count_padding, divisor, oy, ox);
+          if (size != 0) sums[ox] /= T(size);
+        }
+      },
+      [&](int64_t image, int64_t oy, int64_t ox) {
+        T* sums = y + ((image * s.h_out + oy) * s.w_out + ox) * s.c;
+        std::memset(sums, 0, size_t(s.c) * sizeof(T));
+        const Reach ky = taps_y(oy), kx = taps_inside(ox, s.kw, 1, s.stride_w, s.pad_w, s.w);
+        for (int64_t i = ky.begin; i < ky.end; ++i)
+          for (int64_t j = kx.begin; j < kx.end; ++j) {
+            const int64_t at = (oy * s.stride_h - s.pad_h + i) * s.w + ox * s.stride_w - s.pad_w + j;
+            add_line(s.c, x + (image * s.h * s.w + at) * s.c, 1, sums);
+          }
+        if (ky.begin == ky.end || kx.begin == kx.end) return;
+        const T size = T(window_size(s, count_padding, divisor, oy, ox));
+        for (int64_t c = 0; c < s.c; ++c) sums[c] /= size;
+      });
+}
+
+template <class T>
+void avg_pool_backward(const Pool2dShape& s, Layout layout, bool count_padding, int64_t divisor, const T* grad_y,
+                       T* grad_x) {
+  const int64_t in_plane = s.h * s.w, out_plane = s.h_out * s.w_out;
+  const bool last = layout == Layout::channels_last;
+  // A piece owns whole planes, or whole images where the channels are innermost: `count` values for each pixel.
+  const int64_t units = last ? s.n : s.n * s.c, count = last ? s.c : 1;
+  parallel_for(0, units, max_of(1, kGrain / max_of(1, in_plane * count)), [&](int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      T* to = grad_x + unit * in_plane * count;
+      const T* from = grad_y + unit * out_plane * count;
+      std::memset(to, 0, size_t(in_plane * count) * sizeof(T));
+      for (int64_t oy = 0; oy < s.h_out; ++oy)
+        for (int64_t ox = 0; ox < s.w_out; ++ox, from += count) {
+          const Reach ky = taps_inside(oy, s.kh, 1, s.stride_h, s.pad_h, s.h);
+          const Reach kx = taps_inside(ox, s.kw, 1, s.stride_w, s.pad_w, s.w);
+          if (ky.begin == ky.end || kx.begin == kx.end) continue;
+          const T size = T(window_size(s, count_padding, divisor, oy, ox));
+          for (int64_t i = ky.begin; i < ky.end; ++i)
+            for (int64_t j = kx.begin; j < kx.end; ++j) {
+              T* pixel = to + ((oy * s.stride_h - s.pad_h + i) * s.w + ox * s.stride_w - s.pad_w + j) * count;
+              for (int64_t c = 0; c < count; ++c) pixel[c] += from[c] / size;
+            }
+        }
+    }
+  });
+}
+
+}  // namespace
+
+void max_pool2d_f32(const Pool2dShape& s, Layout layout, const float* x, float* y, int64_t* indices) {
+  max_pool(s, layout, x, y, indices);
+}
+void max_pool2d_f64(const Pool2dShape& s, Layout layout, const double* x, double* y, int64_t* indices) {
+  max_pool(s, layout, x, y, indices);
+}
+void max_pool2d_backward_f32(const Pool2dShape& s, Layout layout, const float* grad_y, const int64_t* indices,
+                             float* grad_x) {
+  max_pool_backward(s, layout, grad_y, indices, grad_x);
+}
+void max_pool2d_backward_f64(const Pool2dShape& s, Layout layout, const double* grad_y, const int64_t* indices,
+                             double* grad_x) {
+  max_pool_backward(s, layout, grad_y, indices, grad_x);
+}
+void avg_pool2d_f32(const Pool2dShape& s, Layout layout, bool count_padding, int64_t divisor, const float* x,
+                    float* y) {
+  avg_pool(s, layout, count_padding, divisor, x, y);
+}
+void avg_pool2d_f64(const Pool2dShape& s, Layout layout, bool count_padding, int64_t divisor, const double* x,
+                    double* y) {
+  avg_pool(s, layout, count_padding, divisor, x, y);
+}
+void avg_pool2d_backward_f32(const Pool2dShape& s, Layout layout, bool count_padding, int64_t divisor,
+                             const float* grad_y, float* grad_x) {
+  avg_pool_backward(s, layout, count_padding, divisor, grad_y, grad_x);
+}
+void avg_pool2d_backward_f64(const Pool2dShape& s, Layout layout, bool count_padding, int64_t divisor,
+                             const double* grad_y, double* grad_x) {
+  avg_pool_backward(s, layout, count_padding, divisor, grad_y, grad_x);
+}
+
+}  // namespace rushlight::kernels::RL_ISA
