@@ -8,13 +8,14 @@ is what would cost more than the file is long: huge allocations, and keys that t
 from __future__ import annotations
 
 import pickle
+import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 _INSTRUCTIONS = """
     PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 LONG4 BINFLOAT
-    BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8
+    BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8
     EMPTY_LIST APPEND APPENDS EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_DICT SETITEM SETITEMS EMPTY_SET ADDITEMS
     FROZENSET BINGET LONG_BINGET BINPUT LONG_BINPUT MEMOIZE GLOBAL STACK_GLOBAL REDUCE NEWOBJ BUILD BINPERSID
 """.split()
@@ -133,10 +134,18 @@ class RestrictedUnpickler(pickle._Unpickler):  # type: ignore[name-defined]  # t
         target.update(checked(items))
 
     def load_frozenset(self):
-        self.append(frozenset(checked(self.pop_mark())))
+        items = self.pop_mark()  # which also replaces self.append
+        self.append(frozenset(checked(items)))
 
-    for _name in ("reduce", "newobj", "build", "setitem", "setitems", "append", "appends", "additems", "frozenset"):
-        dispatch[getattr(pickle, _name.upper())[0]] = locals()[f"load_{_name}"]
+    def load_bytearray8(self):
+        length = int.from_bytes(self.read(8), "little")
+        content = self.read(min(length, sys.maxsize))  # not allocated before it is there
+        if len(content) != length:
+            raise pickle.UnpicklingError("the pickle ends too early: the file is cut short")
+        self.append(bytearray(content))
+
+    for _name in "REDUCE NEWOBJ BUILD SETITEM SETITEMS APPEND APPENDS ADDITEMS FROZENSET BYTEARRAY8".split():
+        dispatch[getattr(pickle, _name)[0]] = locals()[f"load_{_name.lower()}"]
 
 
 def checked(items) -> list:
