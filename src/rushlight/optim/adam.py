@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import rushlight as rl
 
-from .. import _C
-from .optimizer import Optimizer, check_at_least_zero, refuse_differentiable, with_gradients
+from .. import _C, Tensor
+from .optimizer import Optimizer, Params, check_at_least_zero, refuse_differentiable, with_gradients
 
 
 class Adam(Optimizer):
@@ -38,20 +41,20 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        amsgrad=False,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-        fused=None,
-        decoupled_weight_decay=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         check_at_least_zero("learning rate", lr)
         check_at_least_zero("epsilon value", eps)
         for i, beta in enumerate(betas):
@@ -76,7 +79,7 @@ class Adam(Optimizer):
             },
         )
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes the parameters by one step; see Optimizer.step."""
         loss = self._evaluate(closure)
         for group in self.param_groups:
@@ -118,7 +121,7 @@ class Adam(Optimizer):
     def __setstate__(self, state):
         super().__setstate__(state)
         for s in self.state.values():  # old checkpoints count steps in numbers
-            if "step" in s and not isinstance(s["step"], rl.Tensor):
+            if "step" in s and not isinstance(s["step"], Tensor):
                 s["step"] = rl.tensor(float(s["step"]), dtype=rl.float32)
 
 
@@ -130,19 +133,19 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=1e-2,
-        amsgrad=False,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
         *,
-        maximize=False,
-        foreach=None,
-        capturable=False,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         super().__init__(
             params,
             lr,

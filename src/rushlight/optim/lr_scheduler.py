@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from .. import Tensor
 from .optimizer import Optimizer
@@ -24,7 +26,7 @@ class LRScheduler:
 
     _get_lr_called_within_step = False
 
-    def __init__(self, optimizer, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
@@ -41,18 +43,18 @@ class LRScheduler:
         self.last_epoch = last_epoch
         optimizer._opt_called = False
         self._step_count = 0
-        self._last_lr = []
+        self._last_lr: list[Any] = []
         self.step()
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The learning rates at ``last_epoch``, computed from the optimizer's present ones."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
 
-    def get_last_lr(self):
+    def get_last_lr(self) -> list[Any]:
         """The learning rates set by the last step."""
         return self._last_lr
 
-    def step(self, epoch=None):
+    def step(self, epoch: int | None = None) -> None:
         """Goes to the next epoch (or, deprecated, to the given one) and sets the learning rates."""
         if self._step_count == 1 and not self.optimizer._opt_called:
             warnings.warn(
@@ -91,13 +93,13 @@ class LRScheduler:
             )
         return [group["lr"] for group in self.optimizer.param_groups]
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All of the schedule's state but the optimizer."""
         return {
             key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_get_lr_called_within_step")
         }
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes what ``state_dict()`` gave. The optimizer's own state_dict holds the present rates: load it too."""
         self.__dict__.update(state_dict)
 
@@ -124,7 +126,12 @@ class LambdaLR(LRScheduler):
         [0.25]
     """
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
         count = len(optimizer.param_groups) if isinstance(optimizer, Optimizer) else 0
         if isinstance(lr_lambda, (list, tuple)):
             if len(lr_lambda) != count:
@@ -134,17 +141,17 @@ class LambdaLR(LRScheduler):
             self.lr_lambdas = [lr_lambda] * count
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._current()
         return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The schedule's state; functions are left out, of callable objects their attributes are kept."""
         state = super().state_dict()
         state["lr_lambdas"] = [None if _is_function(f) else dict(f.__dict__) for f in self.lr_lambdas]
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes what ``state_dict()`` gave."""
         state = dict(state_dict)
         for f, attributes in zip(self.lr_lambdas, state.pop("lr_lambdas"), strict=True):
@@ -172,36 +179,38 @@ class StepLR(LRScheduler):
         [1.0, 1.0, 0.5, 0.5, 0.25]
     """
 
-    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         rates = self._current()
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return rates
         return [rate * self.gamma for rate in rates]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
 
 
 class MultiStepLR(LRScheduler):
     """Multiplies the rates by gamma at each of the milestones, a list of epochs."""
 
-    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         from collections import Counter
 
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         factor = self.gamma ** self.milestones[self.last_epoch]
         return [rate * factor if self.last_epoch in self.milestones else rate for rate in self._current()]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [base * self.gamma**passed for base in self.base_lrs]
 
@@ -209,14 +218,16 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """Multiplies the initial rates by factor until total_iters epochs have passed."""
 
-    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
         if not 0 <= factor <= 1:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         rates = self._current()
         if self.last_epoch == 0:
             return [rate * self.factor for rate in rates]
@@ -224,7 +235,7 @@ class ConstantLR(LRScheduler):
             return [rate * (1.0 / self.factor) for rate in rates]
         return rates
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         factor = self.factor if self.last_epoch < self.total_iters else 1
         return [base * factor for base in self.base_lrs]
 
@@ -232,7 +243,14 @@ class ConstantLR(LRScheduler):
 class LinearLR(LRScheduler):
     """Multiplies the initial rates by a factor that goes straight from start_factor to end_factor in total_iters."""
 
-    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         if not 0 < start_factor <= 1:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if not 0 <= end_factor <= 1:
@@ -242,7 +260,7 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         rates = self._current()
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in rates]
@@ -252,7 +270,7 @@ class LinearLR(LRScheduler):
         ratio = 1 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)
         return [rate * ratio for rate in rates]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         part = min(self.last_epoch, self.total_iters) / self.total_iters
         return [base * (self.start_factor + (self.end_factor - self.start_factor) * part) for base in self.base_lrs]
 
@@ -260,15 +278,15 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """Multiplies the rates by gamma every epoch."""
 
-    def __init__(self, optimizer, gamma, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         rates = self._current()
         return rates if self.last_epoch == 0 else [rate * self.gamma for rate in rates]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
@@ -287,12 +305,12 @@ class CosineAnnealingLR(LRScheduler):
         0.5
     """
 
-    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         rates, epoch, low = self._current(), self.last_epoch, self.eta_min
         if epoch == 0:
             return rates
@@ -304,6 +322,6 @@ class CosineAnnealingLR(LRScheduler):
         height = lambda e: 1 + math.cos(math.pi * e / self.T_max)
         return [height(epoch) / height(epoch - 1) * (rate - low) + low for rate in rates]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         height = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]

@@ -5,15 +5,20 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from typing import Any
 
 import rushlight as rl
 
 from .. import Tensor
+from ..utils.gradients import zero_gradients
 from ..utils.hooks import RemovableHandle
 
 _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
+
+Params = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
 
 
 class _Required:
@@ -32,12 +37,12 @@ def _add_hook(table, hook, prepend=False):
     return handle
 
 
-def register_optimizer_step_pre_hook(hook):
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Has ``hook(optimizer, args, kwargs)`` called before every optimizer's step; returns a removable handle."""
     return _add_hook(_global_pre_hooks, hook)
 
 
-def register_optimizer_step_post_hook(hook):
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Has ``hook(optimizer, args, kwargs)`` called after every optimizer's step; returns a removable handle."""
     return _add_hook(_global_post_hooks, hook)
 
@@ -81,12 +86,14 @@ class Optimizer:
     Subclasses define ``step``.
     """
 
+    _opt_called = False  # set by step; schedulers warn where it has not run yet
+
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
             cls.step = _with_hooks(cls.step)
 
-    def __init__(self, params, defaults):
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._add_hook_tables()
         if isinstance(params, Tensor):
@@ -94,9 +101,9 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got {params.type()}\n  hint: put it in a list"
             )
-        self.state = defaultdict(dict)
-        self.param_groups = []
-        groups = list(params)
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups: list[Any] = list(params)
         if not groups:
             raise ValueError(
                 "optimizer got an empty parameter list\n"
@@ -133,7 +140,7 @@ class Optimizer:
             text += "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
         return text + ")"
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group, as to train more of a model later on.
 
         Args:
@@ -180,20 +187,12 @@ class Optimizer:
             raise ValueError("all optimizer param groups should be with/without names.")
         self.param_groups.append(param_group)
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or fills them with zeros where ``set_to_none`` is False."""
         for group in self.param_groups:
-            for p in group["params"]:
-                if set_to_none:
-                    p.grad = None
-                elif p.grad is not None:
-                    if p.grad.grad_fn is not None:
-                        p.grad.detach_()
-                    else:
-                        p.grad.requires_grad_(False)
-                    p.grad.zero_()
+            zero_gradients(group["params"], set_to_none)
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes the parameters by one step.
 
         Args:
@@ -210,14 +209,14 @@ class Optimizer:
 
     # State
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """What is needed to go on later: ``"state"`` by parameter number, and ``"param_groups"``.
 
         Parameters are numbered in the order of groups; the tensors are those of the optimizer, not copies.
         """
         for hook in list(self._optimizer_state_dict_pre_hooks.values()):
             hook(self)
-        numbers = {}
+        numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
             for p in group["params"]:
@@ -233,7 +232,7 @@ class Optimizer:
                 result = replaced
         return result
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes what ``state_dict()`` gave, for parameters in the same order.
 
         Raises:
@@ -250,7 +249,7 @@ class Optimizer:
                 "loaded state dict has a different number of parameter groups: "
                 f"{len(saved_groups)}, the optimizer has {len(groups)}"
             )
-        params = {}
+        params: dict[int, Tensor] = {}
         for i, (group, saved) in enumerate(zip(groups, saved_groups, strict=True)):
             if len(group["params"]) != len(saved["params"]):
                 raise ValueError(
@@ -262,7 +261,7 @@ class Optimizer:
             if "param_names" in group and "param_names" not in saved:
                 saved["param_names"] = group["param_names"]
 
-        state = defaultdict(dict)
+        state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in params:
                 state[params[key]] = {name: _fitted(name, v, params[key]) for name, v in value.items()}
@@ -274,27 +273,27 @@ class Optimizer:
 
     # Hooks
 
-    def register_step_pre_hook(self, hook):
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Has ``hook(optimizer, args, kwargs)`` called before step; it may return new (args, kwargs)."""
         return _add_hook(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook):
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Has ``hook(optimizer, args, kwargs)`` called after step."""
         return _add_hook(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook, prepend=False):
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Has ``hook(optimizer)`` called before a state_dict is made."""
         return _add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook, prepend=False):
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Has ``hook(optimizer, state_dict)`` called after; what it returns, if not None, is the state_dict."""
         return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Has ``hook(optimizer, state_dict)`` called before loading; what it returns, if not None, is loaded."""
         return _add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook, prepend=False):
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Has ``hook(optimizer)`` called after loading."""
         return _add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import rushlight as rl
 
-from .. import _C
-from .optimizer import Optimizer, check_at_least_zero, refuse_differentiable, with_gradients
+from .. import _C, Tensor
+from .optimizer import Optimizer, Params, check_at_least_zero, refuse_differentiable, with_gradients
 
 
 class SGD(Optimizer):
@@ -35,18 +38,18 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        momentum=0,
-        dampening=0,
-        weight_decay=0,
-        nesterov=False,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
         *,
-        maximize=False,
-        foreach=None,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_at_least_zero("learning rate", lr)
         check_at_least_zero("momentum value", momentum)
         check_at_least_zero("weight_decay value", weight_decay)
@@ -68,7 +71,7 @@ class SGD(Optimizer):
             },
         )
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes the parameters by one step; see Optimizer.step."""
         loss = self._evaluate(closure)
         for group in self.param_groups:

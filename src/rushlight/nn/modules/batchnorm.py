@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import rushlight as rl
 
+from ... import Tensor
 from .. import functional as F
 from .. import init
+from ..common_types import Device
 from ..parameter import Parameter
 from .module import Module
 
@@ -16,16 +18,16 @@ class _BatchNorm(Module):
 
     def __init__(
         self,
-        num_features,
-        eps=1e-5,
-        momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        device=None,
-        dtype=None,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Device = None,
+        dtype: rl.dtype | None = None,
         *,
-        bias=True,
-    ):
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         options = {"device": device, "dtype": dtype}
         self.num_features = num_features
@@ -45,14 +47,14 @@ class _BatchNorm(Module):
             self.register_buffer("num_batches_tracked", None)
         self.reset_parameters()
 
-    def reset_running_stats(self):
+    def reset_running_stats(self) -> None:
         """Forgets the running statistics."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Sets weight to 1 and bias to 0, and forgets the running statistics."""
         self.reset_running_stats()
         if self.weight is not None:
@@ -65,7 +67,7 @@ class _BatchNorm(Module):
             expected = " or ".join(f"{d}D" for d in self._dims)
             raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         mean, var = self.running_mean, self.running_var
         training = self.training
@@ -79,7 +81,7 @@ class _BatchNorm(Module):
         by_batch = training or (mean is None and var is None)
         return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, momentum, self.eps)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"

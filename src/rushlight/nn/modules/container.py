@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from ... import Tensor
 from ..parameter import Parameter
 from . import _hooks
-from ._errors import type_name
+from ._attributes import type_name
 from .module import Module, _indented
 
 

@@ -6,8 +6,10 @@ import math
 
 import rushlight as rl
 
+from ... import Tensor
 from .. import functional as F
 from .. import init
+from ..common_types import Device, Size2
 from ..parameter import Parameter
 from .module import Module
 
@@ -36,18 +38,18 @@ class Conv2d(Module):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups=1,
-        bias=True,
-        padding_mode="zeros",
-        device=None,
-        dtype=None,
-    ):
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size2,
+        stride: Size2 = 1,
+        padding: str | Size2 = 0,
+        dilation: Size2 = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Device = None,
+        dtype: rl.dtype | None = None,
+    ) -> None:
         super().__init__()
         if groups <= 0:
             raise ValueError(f"groups must be a positive integer, got {groups}")
@@ -87,7 +89,7 @@ class Conv2d(Module):
             self.register_parameter("bias", None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draws weight and bias anew, uniform within 1 / sqrt(inputs of one output)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
@@ -96,10 +98,10 @@ class Conv2d(Module):
                 bound = 1 / math.sqrt(fan_in)
                 init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         s = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         if self.padding != (0, 0):
             s += f", padding={self.padding}"

@@ -6,8 +6,10 @@ import math
 
 import rushlight as rl
 
+from ... import Tensor
 from .. import functional as F
 from .. import init
+from ..common_types import Device
 from ..parameter import Parameter
 from .module import Module
 
@@ -21,10 +23,10 @@ class Identity(Module):
         tensor([1., 1.])
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         super().__init__()
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return input
 
 
@@ -41,7 +43,14 @@ class Linear(Module):
         torch.Size([128, 30])
     """
 
-    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: rl.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
@@ -52,15 +61,15 @@ class Linear(Module):
             self.register_parameter("bias", None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draws weight and bias anew."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None and self.in_features > 0:
             bound = 1 / math.sqrt(self.in_features)
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.linear(input, self.weight, self.bias)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any, Self
 
 import rushlight as rl
 
 from ... import Tensor
+from ...utils.gradients import zero_gradients
+from ...utils.hooks import RemovableHandle
+from ..common_types import Device
 from ..parameter import Buffer, Parameter
 from . import _hooks, _state
 from ._arguments import parse_to
-from ._errors import NoAttribute, type_name
+from ._attributes import NoAttribute, Registered, type_name
+
+Hook = Callable[..., Any]
 
 
 class Module:
@@ -46,7 +53,7 @@ class Module:
         if "__call__" in cls.__dict__:
             cls._plain_call = False
 
-    def __init__(self):
+    def __init__(self) -> None:
         put = super().__setattr__
         put("training", True)
         put("_parameters", {})
@@ -65,14 +72,14 @@ class Module:
         put("_load_state_dict_pre_hooks", OrderedDict())
         put("_load_state_dict_post_hooks", OrderedDict())
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What a call computes; every subclass defines it."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function\n'
             f"  hint: define forward(self, ...) in class {type(self).__name__}"
         )
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if self._plain_call:
                 return self.forward(*args, **kwargs)
@@ -92,17 +99,17 @@ class Module:
 
     # Attributes
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         attributes = self.__dict__
         for table in ("_parameters", "_buffers", "_modules"):
             if name in attributes.get(table, ()):
                 cls = type(self)
                 if cls.__getattr__ is Module.__getattr__ and not hasattr(cls, name):
-                    setattr(cls, name, _Registered(name, table))
+                    setattr(cls, name, Registered(name, table))
                 return attributes[table][name]
         raise NoAttribute(self, name)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Tensor):
             self._set_tensor(name, value)
         elif isinstance(value, Module):
@@ -179,7 +186,7 @@ class Module:
         else:
             self._non_persistent_buffers_set.add(name)
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> None:
         for table in (self._parameters, self._buffers, self._modules):
             if name in table:
                 del table[name]
@@ -189,7 +196,7 @@ class Module:
 
     def __dir__(self):
         cls = type(self)
-        names = {n for n in dir(cls) if not isinstance(getattr(cls, n, None), _Registered)}
+        names = {n for n in dir(cls) if not isinstance(getattr(cls, n, None), Registered)}
         names.update(self.__dict__, self._parameters, self._modules, self._buffers)
         return sorted(n for n in names if not n[0].isdigit())
 
@@ -208,7 +215,7 @@ class Module:
         if name == "":
             raise KeyError(f'{kind} name can\'t be empty string ""')
 
-    def register_buffer(self, name, tensor, persistent=True):
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a Tensor (or None) that is part of the module's state but not trained.
 
         Args:
@@ -232,7 +239,7 @@ class Module:
         self._buffers[name] = tensor
         self._set_persistent(name, persistent)
 
-    def register_parameter(self, name, param):
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Adds a Parameter (or None) under the name; ``self.name = Parameter(...)`` does the same.
 
         Raises:
@@ -258,7 +265,7 @@ class Module:
             param = _hooks.replaced_on_registration(_hooks.parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
-    def add_module(self, name, module):
+    def add_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule (or None) under the name; ``self.name = module`` does the same.
 
         Raises:
@@ -272,11 +279,11 @@ class Module:
             raise KeyError(f"attribute '{name}' already exists")
         self._modules[name] = _hooks.replaced_on_registration(_hooks.module_registration_hooks, self, name, module)
 
-    def register_module(self, name, module):
+    def register_module(self, name: str, module: Module | None) -> None:
         """Alias of ``add_module``."""
         self.add_module(name, module)
 
-    def get_submodule(self, target):
+    def get_submodule(self, target: str) -> Module:
         """The submodule at a dotted path such as ``"encoder.layers.2"``; the module itself for the empty path.
 
         Raises:
@@ -291,7 +298,7 @@ class Module:
                 raise AttributeError(f"`{name}` of '{target}' is not an nn.Module but {type(module).__name__}")
         return module
 
-    def set_submodule(self, target, module, strict=False):
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Puts a module at a dotted path; with ``strict`` only where there is one already.
 
         Raises:
@@ -310,7 +317,7 @@ class Module:
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 
-    def get_parameter(self, target):
+    def get_parameter(self, target: str) -> Parameter:
         """The Parameter at a dotted path; AttributeError where there is none."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
@@ -320,7 +327,7 @@ class Module:
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return getattr(module, name)
 
-    def get_buffer(self, target):
+    def get_buffer(self, target: str) -> Tensor:
         """The buffer at a dotted path; AttributeError where there is none."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
@@ -332,7 +339,9 @@ class Module:
 
     # Walking the tree
 
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         """Yields (path, module) for this module and all below it, each module once unless told otherwise."""
         if memo is None:
             memo = set()
@@ -346,12 +355,18 @@ class Module:
                 path = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(memo, path, remove_duplicate)
 
-    def modules(self):
+    def modules(self) -> Iterator[Module]:
         """Yields this module and all below it, each once."""
-        for _, module in self.named_modules():
-            yield module
+        seen = set()
+        to_visit = [self]
+        while to_visit:
+            module = to_visit.pop()
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield module
+                to_visit.extend(reversed(module._modules.values()))
 
-    def named_children(self):
+    def named_children(self) -> Iterator[tuple[str, Module]]:
         """Yields (name, module) of the direct submodules, each once."""
         seen = set()
         for name, module in self._modules.items():
@@ -359,7 +374,7 @@ class Module:
                 seen.add(module)
                 yield name, module
 
-    def children(self):
+    def children(self) -> Iterator[Module]:
         """Yields the direct submodules, each once."""
         for _, module in self.named_children():
             yield module
@@ -375,32 +390,44 @@ class Module:
                     seen.add(id(member))
                 yield f"{path}.{name}" if path else name, member
 
-    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """Yields (path, Parameter), in order of registration; shared ones once unless told otherwise."""
         return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
-    def parameters(self, recurse=True):
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Yields the Parameters, in order of registration, shared ones once."""
-        for _, parameter in self.named_parameters(recurse=recurse):
-            yield parameter
+        if type(self).named_parameters is not Module.named_parameters:
+            yield from (parameter for _, parameter in self.named_parameters(recurse=recurse))
+            return
+        # Training loops ask often, to clip gradients: paths are not put together for nothing.
+        seen = set()
+        for module in self.modules() if recurse else (self,):
+            for parameter in module._parameters.values():
+                if parameter is not None and id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield parameter
 
-    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """Yields (path, Tensor) of the buffers, in order of registration."""
         return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
-    def buffers(self, recurse=True):
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Yields the buffers, in order of registration, shared ones once."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def apply(self, fn):
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Calls fn with every submodule and then the module itself; returns the module."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
-    def train(self, mode=True):
+    def train(self, mode: bool = True) -> Self:
         """Sets training mode (or evaluation, with False), which Dropout and BatchNorm heed; returns the module."""
         if not isinstance(mode, bool):
             raise ValueError(f"training mode is expected to be boolean, got {type(mode).__name__}")
@@ -409,29 +436,19 @@ class Module:
             module.train(mode)
         return self
 
-    def eval(self):
+    def eval(self) -> Self:
         """Same as ``train(False)``."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad=True):
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Sets whether the parameters are trained; returns the module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the parameters' gradients, or fills them with zeros where ``set_to_none`` is False."""
-        for parameter in self.parameters():
-            if parameter.grad is None:
-                continue
-            if set_to_none:
-                parameter.grad = None
-            else:
-                if parameter.grad.grad_fn is not None:
-                    parameter.grad.detach_()
-                else:
-                    parameter.grad.requires_grad_(False)
-                parameter.grad.zero_()
+        zero_gradients(self.parameters(), set_to_none)
 
     # Moving and converting
 
@@ -460,7 +477,7 @@ class Module:
                 self._buffers[name] = fn(buffer)
         return self
 
-    def to(self, *args, **kwargs):
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Moves and converts the parameters and buffers, in place; returns the module.
 
         Called as ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``, each with ``non_blocking`` and
@@ -489,7 +506,7 @@ class Module:
 
         return self._apply(convert)
 
-    def to_empty(self, *, device, recurse=True):
+    def to_empty(self, *, device: Device, recurse: bool = True) -> Self:
         """Moves the parameters and buffers to a device without copying: their values are arbitrary afterwards."""
         return self._apply(lambda t: rl.empty_like(t, device=device), recurse=recurse)
 
@@ -498,42 +515,42 @@ class Module:
             device = f"{device_type}:{device}"
         return self._apply(lambda t: t.to(device_type if device is None else device))
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """Moves the parameters and buffers to the CPU; returns the module."""
         return self._move("cpu", None)
 
-    def cuda(self, device=None):
+    def cuda(self, device: Device = None) -> Self:
         """Moves the parameters and buffers to a CUDA device; returns the module."""
         return self._move("cuda", device)
 
-    def type(self, dst_type):
+    def type(self, dst_type: rl.dtype | str) -> Self:
         """Converts all parameters and buffers to dst_type; returns the module."""
         return self._apply(lambda t: t.type(dst_type))
 
     def _convert_floating(self, dtype):
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
 
-    def float(self):
+    def float(self) -> Self:
         """Converts floating-point parameters and buffers to float32; returns the module."""
         return self._convert_floating(rl.float32)
 
-    def double(self):
+    def double(self) -> Self:
         """Converts floating-point parameters and buffers to float64; returns the module."""
         return self._convert_floating(rl.float64)
 
-    def half(self):
+    def half(self) -> Self:
         """Converts floating-point parameters and buffers to float16; returns the module."""
         return self._convert_floating(rl.float16)
 
-    def bfloat16(self):
+    def bfloat16(self) -> Self:
         """Converts floating-point parameters and buffers to bfloat16; returns the module."""
         return self._convert_floating(rl.bfloat16)
 
-    def share_memory(self):
+    def share_memory(self) -> Self:
         """Moves the storage of parameters and buffers to shared memory, for other processes; returns the module."""
         return self._apply(lambda t: t.share_memory_())
 
-    def compile(self, *args, **kwargs):
+    def compile(self, *args: Any, **kwargs: Any) -> Self:
         """Accepted so that scripts run: nothing is compiled, eager calls are fast already. Returns the module."""
         global _said_not_compiled
         if not _said_not_compiled:
@@ -565,7 +582,9 @@ class Module:
         if self._overrides("get_extra_state"):
             destination[prefix + "_extra_state"] = self.get_extra_state()
 
-    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """The parameters and persistent buffers by their paths, as an OrderedDict.
 
         Args:
@@ -580,7 +599,8 @@ class Module:
         """
         if args:
             warnings.warn("positional arguments of Module.state_dict are deprecated; name them", FutureWarning, 2)
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            given = [*args, *(destination, prefix, keep_vars)[len(args) :]]
+            destination, prefix, keep_vars = given
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
@@ -605,7 +625,9 @@ class Module:
         """Loads this module's own parameters and buffers; a subclass overrides it to read older formats."""
         _state.load_one(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
-    def load_state_dict(self, state_dict, strict=True, assign=False):
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _state.IncompatibleKeys:
         """Copies parameters and buffers from a state_dict.
 
         Args:
@@ -626,7 +648,9 @@ class Module:
 
     # Hooks
 
-    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
         """Has ``hook(module, args)`` called before forward; what it returns, if not None, replaces the arguments.
 
         With ``with_kwargs`` it is called as ``hook(module, args, kwargs)`` and returns None or ``(args, kwargs)``.
@@ -636,7 +660,9 @@ class Module:
         flags = (self._forward_pre_hooks_with_kwargs,) if with_kwargs else ()
         return _hooks.add(self._forward_pre_hooks, hook, prepend=prepend, flags=flags)
 
-    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+    def register_forward_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
         """Has ``hook(module, args, output)`` called after forward; what it returns, if not None, replaces the output.
 
         With ``with_kwargs`` it is called as ``hook(module, args, kwargs, output)``; with ``always_call`` also when
@@ -648,7 +674,7 @@ class Module:
             flags.append(self._forward_hooks_always_called)
         return _hooks.add(self._forward_hooks, hook, prepend=prepend, flags=flags)
 
-    def register_full_backward_pre_hook(self, hook, prepend=False):
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Has ``hook(module, grad_output)`` called in backward when the gradients of the outputs are known.
 
         What it returns, if not None, replaces them. Returns a handle whose ``remove()`` takes it off.
@@ -656,7 +682,7 @@ class Module:
         self._plain_call = False
         return _hooks.add(self._backward_pre_hooks, hook, prepend=prepend)
 
-    def register_full_backward_hook(self, hook, prepend=False):
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Has ``hook(module, grad_input, grad_output)`` called in backward when the inputs' gradients are known.
 
         Both are tuples with None for what is no Tensor. What the hook returns, if not None,
@@ -666,22 +692,22 @@ class Module:
         self._plain_call = False
         return _hooks.add(self._backward_hooks, hook, prepend=prepend)
 
-    def register_backward_hook(self, hook):
+    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
         """Deprecated in PyTorch; the same as ``register_full_backward_hook``."""
         return self.register_full_backward_hook(hook)
 
-    def register_state_dict_pre_hook(self, hook):
+    def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Has ``hook(module, prefix, keep_vars)`` called before the module is put into a state_dict."""
         return _hooks.add(self._state_dict_pre_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook):
+    def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Has ``hook(module, state_dict, prefix, local_metadata)`` called after; it may change state_dict in place."""
         return _hooks.add(self._state_dict_hooks, partial(_hooks.returning_none, hook))
 
     def _register_state_dict_hook(self, hook):
         return _hooks.add(self._state_dict_hooks, hook)
 
-    def register_load_state_dict_pre_hook(self, hook):
+    def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Has ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``
         called before the module loads its part of a state_dict."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
@@ -689,7 +715,7 @@ class Module:
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         return _hooks.add(self._load_state_dict_pre_hooks, partial(hook, self) if with_module else hook)
 
-    def register_load_state_dict_post_hook(self, hook):
+    def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Has ``hook(module, incompatible_keys)`` called after loading; it may change the lists of keys in place."""
         return _hooks.add(self._load_state_dict_post_hooks, hook)
 
@@ -698,11 +724,11 @@ class Module:
     def _get_name(self):
         return type(self).__name__
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """What the module prints between its parentheses; override to show settings."""
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
         child_lines = [f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()]
@@ -712,28 +738,6 @@ class Module:
         if len(extra_lines) == 1 and not child_lines:
             return f"{self._get_name()}({extra_lines[0]})"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
-
-
-class _Registered:
-    """Looks a name up among what is registered; put on a class when the name was first asked for.
-
-    A quarter of the time of a lookup that fails and then comes to __getattr__. Where an instance lacks the name, the
-    AttributeError leads there all the same. Has no __set__: an instance's own attribute of that name goes first.
-    """
-
-    __slots__ = ("name", "table")
-
-    def __init__(self, name, table):
-        self.name = name
-        self.table = table
-
-    def __get__(self, module, owner=None):
-        if module is None:
-            return self
-        try:
-            return module.__dict__[self.table][self.name]
-        except KeyError:
-            raise AttributeError(self.name) from None
 
 
 _said_not_compiled = False
@@ -748,12 +752,14 @@ def _register_global(table, hook, *, flags=()):
     return _hooks.add(table, hook, flags=flags)
 
 
-def register_module_forward_pre_hook(hook):
+def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """Has ``hook(module, args)`` called before every module's forward; see Module.register_forward_pre_hook."""
     return _register_global(_hooks.forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
+def register_module_forward_hook(
+    hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
     """Has ``hook(module, args, output)`` called after every module's forward; see Module.register_forward_hook."""
     flags = [_hooks.forward_hooks_with_kwargs] if with_kwargs else []
     if always_call:
@@ -761,26 +767,26 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     return _register_global(_hooks.forward_hooks, hook, flags=flags)
 
 
-def register_module_full_backward_pre_hook(hook):
+def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
     """For every module; see Module.register_full_backward_pre_hook."""
     return _register_global(_hooks.backward_pre_hooks, hook)
 
 
-def register_module_full_backward_hook(hook):
+def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
     """For every module; see Module.register_full_backward_hook."""
     return _register_global(_hooks.backward_hooks, hook)
 
 
-def register_module_buffer_registration_hook(hook):
+def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
     """Has ``hook(module, name, buffer)`` called for every buffer registered; what it returns replaces the buffer."""
     return _hooks.add(_hooks.buffer_registration_hooks, hook)
 
 
-def register_module_module_registration_hook(hook):
+def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
     """Has ``hook(module, name, submodule)`` called for every module registered; what it returns replaces it."""
     return _hooks.add(_hooks.module_registration_hooks, hook)
 
 
-def register_module_parameter_registration_hook(hook):
+def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
     """Has ``hook(module, name, param)`` called for every parameter registered; what it returns replaces it."""
     return _hooks.add(_hooks.parameter_registration_hooks, hook)

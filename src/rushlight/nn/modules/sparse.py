@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import rushlight as rl
 
+from ... import Tensor
 from .. import functional as F
 from .. import init
+from ..common_types import Device
 from ..parameter import Parameter
 from .module import Module
 
@@ -35,18 +37,18 @@ class Embedding(Module):
 
     def __init__(
         self,
-        num_embeddings,
-        embedding_dim,
-        padding_idx=None,
-        max_norm=None,
-        norm_type=2.0,
-        scale_grad_by_freq=False,
-        sparse=False,
-        _weight=None,
-        _freeze=False,
-        device=None,
-        dtype=None,
-    ):
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Device = None,
+        dtype: rl.dtype | None = None,
+    ) -> None:
         super().__init__()
         if max_norm is not None:
             raise NotImplementedError("Embedding: max_norm is not supported\n  hint: clip the rows yourself")
@@ -74,14 +76,14 @@ class Embedding(Module):
                 raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
             self.weight = Parameter(_weight, requires_grad=not _freeze)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draws the table anew; the padding row is zeros."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with rl.no_grad():
                 self.weight[self.padding_idx].fill_(0)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.embedding(
             input,
             self.weight,
@@ -119,7 +121,7 @@ class Embedding(Module):
             _freeze=freeze,
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         s = f"{self.num_embeddings}, {self.embedding_dim}"
         if self.padding_idx is not None:
             s += f", padding_idx={self.padding_idx}"
