@@ -2,6 +2,8 @@
 // output (channels last). Either way the loop over a line is innermost and vectorizes.
 #include "kernels/cpu/pool2d.h"
 
+#include <utility>
+
 #include "base/thread_pool.h"
 #include "kernels/cpu/tile.h"
 
@@ -29,69 +31,146 @@ Reach taps_inside(int64_t output, int64_t taps, int64_t dilation, int64_t stride
   return {begin, max_of(begin, end)};
 }
 
-template <class T, int Step, bool WithIndex>
+// The same for all outputs along a row: worked out once, used for every row.
+class RowTaps {
+ public:
+  explicit RowTaps(const Pool2dShape& s) : taps_(s.w_out) {
+    for (int64_t ox = 0; ox < s.w_out; ++ox) taps_.get()[ox] = taps_inside(ox, s.kw, s.dil_w, s.stride_w, s.pad_w, s.w);
+  }
+  const Reach& operator[](int64_t ox) const { return taps_.get()[ox]; }
+
+ private:
+  Scratch<Reach> taps_;
+};
+
+Reach column_taps(const Pool2dShape& s, int64_t oy) { return taps_inside(oy, s.kh, s.dil_h, s.stride_h, s.pad_h, s.h); }
+
+constexpr float kLowest = -__builtin_inff();
+
+// A maximum in progress for each lane, with where it was found as an offset from the window's corner. Offsets are kept
+// as T, which is exact below kMostOffset and spares conversions between lanes of different widths.
+constexpr int64_t kMostOffset = 1 << 24;
+
+template <class T>
+struct Maximum {
+  Vec<T> best, offset;
+  RL_INLINE void take(Vec<T> v, int64_t at) {
+    const auto better = (v > best) | (v != v);
+    best = select(better, v, best);
+    offset = select(better, Vec<T>(T(at)), offset);
+  }
+};
+
+// index[i] = first + i * step + offset[i], i < count <= kLanes<T>
+template <class T>
+RL_INLINE void store_index(Vec<T> offset, int64_t first, int64_t step, int64_t* index, int count) {
+  constexpr int lanes = kLanes<T>, wide = Vec<int64_t>::size;
+  typedef int32_t Narrow __attribute__((vector_size(lanes * 4)));
+  typedef int32_t Part __attribute__((vector_size(wide * 4)));
+  const Narrow offsets = __builtin_convertvector(offset.v, Narrow);
+  Vec<int64_t> at;
+  for (int i = 0; i < wide; ++i) at.v[i] = first + i * step;
+  for (int i = 0; i < lanes && i < count; i += wide, at += Vec<int64_t>(wide * step)) {
+    Part part;
+    std::memcpy(&part, reinterpret_cast<const char*>(&offsets) + i * 4, sizeof(part));
+    const Vec<int64_t> sum = at + Vec<int64_t>(__builtin_convertvector(part, Vec<int64_t>::Native));
+    if (count - i >= wide)
+      sum.store(index + i);
+    else
+      sum.store(index + i, count - i);
+  }
+}
+
+// Lanes 0, 2, 4, ... of a and b, or 1, 3, 5, ...
+template <int Odd, class V, int... I>
+RL_INLINE V every_other(V a, V b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, (2 * I + Odd)...);
+}
+
+// The most common window, 2 x 2 with stride 2, which touches no padding.
+template <class T>
+void max_pool_row_2x2(const T* x, int64_t w, int64_t w_out, int64_t first, T* y, int64_t* index) {
+  constexpr int lanes = kLanes<T>;
+  using Sequence = std::make_integer_sequence<int, lanes>;
+  for (int64_t ox = 0; ox < w_out; ox += lanes) {
+    const int count = int(min_of(lanes, w_out - ox));
+    const int low = int(min_of(lanes, 2 * count)), high = 2 * count - low;
+    const T *row0 = x + 2 * ox, *row1 = row0 + w;
+    const auto a0 = Vec<T>::load(row0, low).v, a1 = Vec<T>::load(row1, low).v;
+    auto b0 = a0, b1 = a1;
+    if (high > 0) b0 = Vec<T>::load(row0 + lanes, high).v, b1 = Vec<T>::load(row1 + lanes, high).v;
+    Maximum<T> m{every_other<0>(a0, b0, Sequence()), T(0)};
+    m.take(every_other<1>(a0, b0, Sequence()), 1);
+    m.take(every_other<0>(a1, b1, Sequence()), w);
+    m.take(every_other<1>(a1, b1, Sequence()), w + 1);
+    m.best.store(y + ox, count);
+    if (index) store_index(m.offset, first + 2 * ox, 2, index + ox, count);
+  }
+}
+
+template <class T, int Step>
 void max_line(int64_t count, const T* x, int64_t step, T* best, int64_t* index, int64_t first, int64_t index_step) {
   if constexpr (Step != 0) step = Step;
   for (int64_t i = 0; i < count; ++i) {
     const T v = x[i * step], b = best[i];
-    const bool take = (v > b) | (v != v);
-    best[i] = take ? v : b;
-    if constexpr (WithIndex) index[i] = take ? first + i * index_step : index[i];
+    const bool better = (v > b) | (v != v);
+    best[i] = better ? v : b;
+    index[i] = better ? first + i * index_step : index[i];
   }
 }
 
 template <class T>
-void update_max(int64_t count, const T* x, int64_t step, T* best, int64_t* index, int64_t first, int64_t index_step) {
-  if (index) {
-    if (step == 1) return max_line<T, 1, true>(count, x, step, best, index, first, index_step);
-    if (step == 2) return max_line<T, 2, true>(count, x, step, best, index, first, index_step);
-    return max_line<T, 0, true>(count, x, step, best, index, first, index_step);
+void max_pool_row(const Pool2dShape& s, const RowTaps& row_taps, const T* plane, int64_t oy, T* y, int64_t* index) {
+  const Reach ky = column_taps(s, oy);
+  const int64_t corner = (oy * s.stride_h - s.pad_h) * s.w - s.pad_w, top = corner + ky.begin * s.dil_h * s.w;
+  for (int64_t ox = 0; ox < s.w_out; ++ox) {
+    const Reach kx = row_taps[ox];
+    y[ox] = T(kLowest);
+    index[ox] = ky.begin < ky.end && kx.begin < kx.end ? top + ox * s.stride_w + kx.begin * s.dil_w : 0;
   }
-  if (step == 1) return max_line<T, 1, false>(count, x, step, best, index, first, index_step);
-  if (step == 2) return max_line<T, 2, false>(count, x, step, best, index, first, index_step);
-  return max_line<T, 0, false>(count, x, step, best, index, first, index_step);
-}
-
-template <class T>
-void max_pool_row(const Pool2dShape& s, const T* plane, int64_t oy, T* y, int64_t* index) {
-  const Reach ky = taps_inside(oy, s.kh, s.dil_h, s.stride_h, s.pad_h, s.h);
-  const T lowest = -T(__builtin_inff());
-  for (int64_t ox = 0; ox < s.w_out; ++ox) y[ox] = lowest;
-  if (index)
-    for (int64_t ox = 0; ox < s.w_out; ++ox) {
-      const Reach kx = taps_inside(ox, s.kw, s.dil_w, s.stride_w, s.pad_w, s.w);
-      const bool any = ky.begin < ky.end && kx.begin < kx.end;
-      index[ox] =
-          any ? (oy * s.stride_h - s.pad_h + ky.begin * s.dil_h) * s.w + ox * s.stride_w - s.pad_w + kx.begin * s.dil_w
-              : 0;
-    }
   for (int64_t i = ky.begin; i < ky.end; ++i)
     for (int64_t j = 0; j < s.kw; ++j) {
       const Reach ox = reach(j, s.dil_w, s.stride_w, s.pad_w, s.w, s.w_out);
-      const int64_t first =
-          (oy * s.stride_h - s.pad_h + i * s.dil_h) * s.w + ox.begin * s.stride_w - s.pad_w + j * s.dil_w;
-      if (ox.begin < ox.end)
-        update_max(ox.end - ox.begin, plane + first, s.stride_w, y + ox.begin, index ? index + ox.begin : nullptr,
-                   first, s.stride_w);
+      const int64_t first = corner + i * s.dil_h * s.w + j * s.dil_w + ox.begin * s.stride_w;
+      const int64_t count = ox.end - ox.begin;
+      if (count <= 0) continue;
+      if (s.stride_w == 1)
+        max_line<T, 1>(count, plane + first, 1, y + ox.begin, index + ox.begin, first, 1);
+      else if (s.stride_w == 2)
+        max_line<T, 2>(count, plane + first, 2, y + ox.begin, index + ox.begin, first, 2);
+      else
+        max_line<T, 0>(count, plane + first, s.stride_w, y + ox.begin, index + ox.begin, first, s.stride_w);
     }
 }
 
 // All channels of output (oy, ox); image, y and index point at their first channel.
 template <class T>
-void max_pool_pixel(const Pool2dShape& s, const T* image, int64_t oy, int64_t ox, T* y, int64_t* index) {
-  const Reach ky = taps_inside(oy, s.kh, s.dil_h, s.stride_h, s.pad_h, s.h);
-  const Reach kx = taps_inside(ox, s.kw, s.dil_w, s.stride_w, s.pad_w, s.w);
+void max_pool_pixel(const Pool2dShape& s, const T* image, int64_t oy, Reach ky, int64_t ox, Reach kx, T* y,
+                    int64_t* index) {
   const int64_t corner = (oy * s.stride_h - s.pad_h) * s.w + ox * s.stride_w - s.pad_w;
   const bool any = ky.begin < ky.end && kx.begin < kx.end;
-  const T lowest = -T(__builtin_inff());
-  for (int64_t c = 0; c < s.c; ++c) y[c] = lowest;
-  if (index)
-    for (int64_t c = 0; c < s.c; ++c) index[c] = any ? corner + ky.begin * s.dil_h * s.w + kx.begin * s.dil_w : 0;
-  for (int64_t i = ky.begin; i < ky.end; ++i)
-    for (int64_t j = kx.begin; j < kx.end; ++j) {
-      const int64_t at = corner + i * s.dil_h * s.w + j * s.dil_w;
-      update_max(s.c, image + at * s.c, 1, y, index, at, 0);
-    }
+  const int64_t start = any ? corner + ky.begin * s.dil_h * s.w + kx.begin * s.dil_w : 0;  // the first tap inside
+  if (index && s.kh * s.dil_h * s.w >= kMostOffset) {
+    for (int64_t c = 0; c < s.c; ++c) y[c] = T(kLowest), index[c] = start;
+    for (int64_t i = ky.begin; i < ky.end; ++i)
+      for (int64_t j = kx.begin; j < kx.end; ++j) {
+        const int64_t at = corner + i * s.dil_h * s.w + j * s.dil_w;
+        max_line<T, 1>(s.c, image + at * s.c, 1, y, index, at, 0);
+      }
+    return;
+  }
+  for (int64_t c = 0; c < s.c; c += kLanes<T>) {
+    const int count = int(min_of(kLanes<T>, s.c - c));
+    Maximum<T> m{T(kLowest), T(0)};
+    for (int64_t i = ky.begin; i < ky.end; ++i)
+      for (int64_t j = kx.begin; j < kx.end; ++j) {
+        const int64_t at = corner + i * s.dil_h * s.w + j * s.dil_w;
+        const T* p = image + at * s.c + c;
+        m.take(count == kLanes<T> ? Vec<T>::load(p) : Vec<T>::load(p, count), at - start);
+      }
+    m.best.store(y + c, count);
+    if (index) store_index(m.offset, start, 0, index + c, count);
+  }
 }
 
 // Calls row(n * c + channel, oy) for all rows of planes, or pixel(n, oy, ox) for all pixels, in parallel.
@@ -113,15 +192,29 @@ void for_each_line(const Pool2dShape& s, Layout layout, Row row, Pixel pixel) {
 
 template <class T>
 void max_pool(const Pool2dShape& s, Layout layout, const T* x, T* y, int64_t* indices) {
+  const RowTaps row_taps(s);
+  const bool two_by_two = s.kh == 2 && s.kw == 2 && s.stride_h == 2 && s.stride_w == 2 && s.pad_h == 0 &&
+                          s.pad_w == 0 && s.dil_h == 1 && s.dil_w == 1 && s.h_out * 2 <= s.h && s.w_out * 2 <= s.w &&
+                          s.w + 1 < kMostOffset;
   for_each_line(
       s, layout,
       [&](int64_t plane, int64_t oy) {
         const int64_t at = (plane * s.h_out + oy) * s.w_out;
-        max_pool_row(s, x + plane * s.h * s.w, oy, y + at, indices ? indices + at : nullptr);
+        const T* from = x + plane * s.h * s.w;
+        int64_t* index = indices ? indices + at : nullptr;
+        if (two_by_two) {
+          max_pool_row_2x2(from + 2 * oy * s.w, s.w, s.w_out, 2 * oy * s.w, y + at, index);
+        } else if (index) {
+          max_pool_row(s, row_taps, from, oy, y + at, index);
+        } else {
+          Scratch<int64_t> unused(s.w_out);
+          max_pool_row(s, row_taps, from, oy, y + at, unused.get());
+        }
       },
       [&](int64_t image, int64_t oy, int64_t ox) {
         const int64_t at = ((image * s.h_out + oy) * s.w_out + ox) * s.c;
-        max_pool_pixel(s, x + image * s.h * s.w * s.c, oy, ox, y + at, indices ? indices + at : nullptr);
+        max_pool_pixel(s, x + image * s.h * s.w * s.c, oy, column_taps(s, oy), ox, row_taps[ox], y + at,
+                       indices ? indices + at : nullptr);
       });
 }
 
@@ -180,14 +273,14 @@ void add_line(int64_t count, const T* x, int64_t step, T* sums) {
 
 template <class T>
 void avg_pool(const Pool2dShape& s, Layout layout, bool count_padding, int64_t divisor, const T* x, T* y) {
-  auto taps_y = [&](int64_t oy) { return taps_inside(oy, s.kh, 1, s.stride_h, s.pad_h, s.h); };
+  const RowTaps row_taps(s);
   for_each_line(
       s, layout,
       [&](int64_t plane, int64_t oy) {
         T* sums = y + (plane * s.h_out + oy) * s.w_out;
         const T* image = x + plane * s.h * s.w;
         std::memset(sums, 0, size_t(s.w_out) * sizeof(T));
-        const Reach ky = taps_y(oy);
+        const Reach ky = column_taps(s, oy);
         for (int64_t i = ky.begin; i < ky.end; ++i)
           for (int64_t j = 0; j < s.kw; ++j) {
             const Reach ox = reach(j, 1, s.stride_w, s.pad_w, s.w, s.w_out);
@@ -205,7 +298,7 @@ void avg_pool(const Pool2dShape& s, Layout layout, bool count_padding, int64_t d
       [&](int64_t image, int64_t oy, int64_t ox) {
         T* sums = y + ((image * s.h_out + oy) * s.w_out + ox) * s.c;
         std::memset(sums, 0, size_t(s.c) * sizeof(T));
-        const Reach ky = taps_y(oy), kx = taps_inside(ox, s.kw, 1, s.stride_w, s.pad_w, s.w);
+        const Reach ky = column_taps(s, oy), kx = row_taps[ox];
         for (int64_t i = ky.begin; i < ky.end; ++i)
           for (int64_t j = kx.begin; j < kx.end; ++j) {
             const int64_t at = (oy * s.stride_h - s.pad_h + i) * s.w + ox * s.stride_w - s.pad_w + j;
@@ -224,16 +317,17 @@ void avg_pool_backward(const Pool2dShape& s, Layout layout, bool count_padding, 
   const bool last = layout == Layout::channels_last;
   // A piece owns whole planes, or whole images where the channels are innermost: `count` values for each pixel.
   const int64_t units = last ? s.n : s.n * s.c, count = last ? s.c : 1;
+  const RowTaps row_taps(s);
   parallel_for(0, units, max_of(1, kGrain / max_of(1, in_plane * count)), [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {
       T* to = grad_x + unit * in_plane * count;
       const T* from = grad_y + unit * out_plane * count;
       std::memset(to, 0, size_t(in_plane * count) * sizeof(T));
-      for (int64_t oy = 0; oy < s.h_out; ++oy)
+      for (int64_t oy = 0; oy < s.h_out; ++oy) {
+        const Reach ky = column_taps(s, oy);
         for (int64_t ox = 0; ox < s.w_out; ++ox, from += count) {
-          const Reach ky = taps_inside(oy, s.kh, 1, s.stride_h, s.pad_h, s.h);
-          const Reach kx = taps_inside(ox, s.kw, 1, s.stride_w, s.pad_w, s.w);
-          if (ky.begin == ky.end || kx.begin == kx.end) continue;
+          const Reach kx = row_taps[ox];
+          if (ky.begin >= ky.end || kx.begin >= kx.end) continue;
           const T size = T(window_size(s, count_padding, divisor, oy, ox));
           for (int64_t i = ky.begin; i < ky.end; ++i)
             for (int64_t j = kx.begin; j < kx.end; ++j) {
@@ -241,6 +335,7 @@ void avg_pool_backward(const Pool2dShape& s, Layout layout, bool count_padding, 
               for (int64_t c = 0; c < count; ++c) pixel[c] += from[c] / size;
             }
         }
+      }
     }
   });
 }
