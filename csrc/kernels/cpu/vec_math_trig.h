@@ -63,39 +63,44 @@ RL_INLINE Vec<double> tan(Vec<double> x) { return sin(x) / cos(x); }
 // ------------------------------------------------------------------------------------------------------- inverses
 
 // The angle of (x, y). Folded to the first half quadrant, v / w with v <= w, and from there, where v / w > tan(pi / 8),
-// turned back by pi / 4: one division, whose result t has |t| <= tan(pi / 8).
-RL_INLINE Vec<double> atan2(Vec<double> y, Vec<double> x) {
-  using V = Vec<double>;
-  constexpr double tan_eighth = 0.41421356237309504880, quarter_pi = 0.78539816339744830962,
-                   quarter_pi_low = 3.061616997868383e-17;
+// turned back by pi / 4: one division, whose result t has |t| <= tan(pi / 8). Each fold back is one from a multiple of
+// pi / 4, so that in the end the angle is that multiple plus or minus atan t.
+template <class T>
+RL_INLINE Vec<T> angle_of(Vec<T> y, Vec<T> x) {
+  using V = Vec<T>;
+  constexpr T tan_eighth = T(0.41421356237309504880), quarter_pi = T(0.78539816339744830962);
+  constexpr T quarter_pi_low = is_float<T> ? T(0.78539816339744830962 - double(quarter_pi)) : T(3.061616997868383e-17);
   V ay = abs(y), ax = abs(x);
-  const Mask<double> both_infinite = (ay == V::infinity()) & (ax == V::infinity());
+  const Mask<T> both_infinite = (ay == V::infinity()) & (ax == V::infinity());
   ay = select(both_infinite, V(1), ay), ax = select(both_infinite, V(1), ax);
-  const Mask<double> steep = ay > ax;
+  const Mask<T> steep = ay > ax, left = signbit(x);
   V v = select(steep, ax, ay), w = select(steep, ay, ax);
-  const Mask<double> huge = w > 0x1p1000;  // their sum might overflow
-  v = select(huge, v * 0x1p-2, v), w = select(huge, w * 0x1p-2, w);
-  const Mask<double> turned = v > w * tan_eighth;
+  const Mask<T> huge = w > (is_float<T> ? T(0x1p120) : T(0x1p1000));  // their sum might overflow
+  v = select(huge, v * T(0.25), v), w = select(huge, w * T(0.25), w);
+  const Mask<T> turned = v > w * tan_eighth;
   V t = select(turned, v - w, v) / select(turned, v + w, w);
   t = select((v == 0) & (w == 0), V(0), t);
+  t = select(steep ^ left, -t, t);
+  V multiple = select(turned, V(1), V(0));
+  multiple = select(steep, 2 - multiple, multiple);
+  multiple = select(left, 4 - multiple, multiple);
   const V z = t * t;
-  const V p = polynomial(z, -0.3333333333333319, 0.19999999999952406, -0.1428571428007774, 0.11111110777533992,
-                         -0.09090897587744944, 0.07692057197049854, -0.06663069781716904, 0.058476400086517104,
-                         -0.05038180772194716, 0.03803597292288377, -0.017875854434287356);
-  // angle = eighths * pi / 4 + sign * (t + t z p), each fold changing both
-  V eighths = select(turned, V(1), V(0));
-  V small = t * z * p;
-  eighths = select(steep, 2 - eighths, eighths);
-  const V t1 = select(steep, -t, t);
-  small = select(steep, -small, small);
-  const Mask<double> left = signbit(x);
-  eighths = select(left, 4 - eighths, eighths);
-  const V t2 = select(left, -t1, t1);
-  small = select(left, -small, small);
-  const V angle = mul_add(eighths, V(quarter_pi), t2 + mul_add(eighths, V(quarter_pi_low), small));
+  V p;
+  if constexpr (is_float<T>)
+    p = polynomial(z, -3.333331645e-01f, 1.999852508e-01f, -1.424429715e-01f, 1.059826538e-01f, -6.087337807e-02f);
+  else
+    p = polynomial(z, -0.3333333333333319, 0.19999999999952406, -0.1428571428007774, 0.11111110777533992,
+                   -0.09090897587744944, 0.07692057197049854, -0.06663069781716904, 0.058476400086517104,
+                   -0.05038180772194716, 0.03803597292288377, -0.017875854434287356);
+  const V angle = mul_add(multiple, V(quarter_pi), t + mul_add(t * z, p, multiple * quarter_pi_low));
   return copysign(angle, y);
 }
-RL_INLINE Vec<double> atan(Vec<double> x) { return atan2(x, Vec<double>(1)); }
+RL_INLINE Vec<float> atan2(Vec<float> y, Vec<float> x) { return angle_of(y, x); }
+RL_INLINE Vec<double> atan2(Vec<double> y, Vec<double> x) { return angle_of(y, x); }
+template <class T>
+RL_INLINE Vec<T> atan(Vec<T> x) {
+  return angle_of(x, Vec<T>(1));
+}
 RL_INLINE Vec<double> asin(Vec<double> x) { return atan2(x, sqrt((1 - x) * (1 + x))); }
 RL_INLINE Vec<double> acos(Vec<double> x) { return atan2(sqrt((1 - x) * (1 + x)), x); }
 
@@ -108,12 +113,6 @@ RL_INLINE Vec<float> asin(Vec<float> x) {
 }
 RL_INLINE Vec<float> acos(Vec<float> x) {
   return in_double(x, [](Vec<double> a) __attribute__((always_inline)) { return acos(a); });
-}
-RL_INLINE Vec<float> atan(Vec<float> x) {
-  return in_double(x, [](Vec<double> a) __attribute__((always_inline)) { return atan(a); });
-}
-RL_INLINE Vec<float> atan2(Vec<float> y, Vec<float> x) {
-  return in_double(y, x, [](Vec<double> a, Vec<double> b) __attribute__((always_inline)) { return atan2(a, b); });
 }
 
 }  // namespace rushlight::kernels::RL_ISA
