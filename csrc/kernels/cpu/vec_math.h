@@ -2,11 +2,11 @@
 //
 // float: at most 2 ULP everywhere, subnormal numbers, signed zeros, infinities and NaN included. double: at most 2 ULP
 // for exp, log, sin, cos, tanh, sigmoid, erf; 4 for the rest; 1e-14 relative for lgamma, digamma, erfinv away from
-// zeros. Vectorized but for these, which go lane by lane: erfinv, lgamma, digamma, erfc; in double also erf, pow,
-// hypot; large arguments of sin, cos, tan and large quotients in fmod and remainder. tests/test_vec_math.py holds them
-// to this.
+// zeros. Lane by lane go only: lgamma in double; sin, cos, tan of arguments beyond 2^17 (2^25 in double); fmod and
+// remainder of quotients beyond 2^22. tests/test_vec_math.py holds them to this.
 #pragma once
 #include "kernels/cpu/vec_math_exp.h"
 #include "kernels/cpu/vec_math_log.h"
+#include "kernels/cpu/vec_math_pow.h"
 #include "kernels/cpu/vec_math_special.h"
 #include "kernels/cpu/vec_math_trig.h"

@@ -1,4 +1,4 @@
-// Logarithms, what is made of them, and powers.
+// Logarithms and what is made of them.
 #pragma once
 #include "kernels/cpu/vec_math_exp.h"
 
@@ -46,22 +46,29 @@ RL_INLINE Vec<T> log_from(LogReduced<T> a) {
   return mul_add(a.e, Vec<T>(kLn2Hi<T>), a.f + mul_add(a.e, Vec<T>(kLn2Lo<T>), a.rest));
 }
 
-// A logarithm, made by `finish` of the parts of x, scaled where x is subnormal, mended where it is not positive.
-template <class T, class F>
-RL_INLINE Vec<T> log_with(Vec<T> x, F finish) {
+// e and f of x > 0. `normal` tells that no lane is subnormal, which spares scaling those.
+template <class T>
+RL_INLINE LogReduced<T> reduce_log(Vec<T> x, bool normal) {
   using V = Vec<T>;
-  const Mask<T> plain = (x >= Format<T>::smallest_normal) & (x < V::infinity());
   V shift = 0;
-  const V given = x;
-  if (!all(plain)) [[unlikely]] {
+  if (!normal) [[unlikely]] {
     const Mask<T> small = x < Format<T>::smallest_normal;
     shift = select(small, V(-Format<T>::mantissa_bits), V(0));
     x = select(small, x * T(1ll << Format<T>::mantissa_bits), x);
   }
-  V e = log_exponent(x);
-  const V f =
-      V::from_bits(x.bits() - ((typename V::Ints)(e + Format<T>::to_integer).bits() << Format<T>::mantissa_bits)) - 1;
-  V y = finish(LogReduced<T>{e + shift, f, log_rest(f)});
+  const V e = log_exponent(x);
+  const V f = V::from_bits(x.bits() - ((e + Format<T>::to_integer).bits() << Format<T>::mantissa_bits)) - 1;
+  return {e + shift, f, V(0)};
+}
+
+// A logarithm, made by `finish` of the parts of x, mended where x is not positive.
+template <class T, class F>
+RL_INLINE Vec<T> log_with(Vec<T> given, F finish) {
+  using V = Vec<T>;
+  const Mask<T> plain = (given >= Format<T>::smallest_normal) & (given < V::infinity());
+  LogReduced<T> a = reduce_log(given, all(plain));
+  a.rest = log_rest(a.f);
+  V y = finish(a);
   if (!all(plain)) [[unlikely]] {
     y = select(given == 0, -V::infinity(), y);
     y = select((given == V::infinity()) | isnan(given), given, y);
@@ -135,28 +142,6 @@ RL_INLINE Vec<float> acosh(Vec<float> x) {
 }
 RL_INLINE Vec<float> atanh(Vec<float> x) {
   return in_double(x, [](Vec<double> a) __attribute__((always_inline)) { return atanh(a); });
-}
-
-// ---------------------------------------------------------------------------------------------------------- powers
-
-// |x|^y as e^(y log |x|) in double, some 2^-44 off, with the signs and exceptions of IEEE 754's pow.
-RL_INLINE Vec<float> pow(Vec<float> x, Vec<float> y) {
-  using V = Vec<float>;
-  const V a = abs(x);
-  V r = in_double(a, y, [](Vec<double> base, Vec<double> exponent) __attribute__((always_inline)) {
-    return exp(exponent * log(base));
-  });
-  const Mask<float> negative = signbit(x);
-  if (any(negative)) {
-    const V half = y * 0.5f;
-    const Mask<float> integer = y == trunc(y), odd = integer & (half != trunc(half));
-    r = select(negative & odd, -r, r);
-    r = select((x < 0) & isfinite(x) & !integer, V::nan(), r);
-  }
-  return select((y == 0) | (x == 1) | ((a == 1) & isinf(y)), V(1), r);
-}
-RL_INLINE Vec<double> pow(Vec<double> x, Vec<double> y) {
-  return each_lane(x, y, [](double a, double b) { return __builtin_pow(a, b); });
 }
 
 }  // namespace rushlight::kernels::RL_ISA
