@@ -18,12 +18,30 @@ RL_INLINE Vec<T> finish_pow(Vec<T> x, Vec<T> y, Vec<T> r) {
   return select((y == 0) | (x == 1) | ((abs(x) == 1) & isinf(y)), V(1), r);
 }
 
-// e^(y log |x|) in double, some 2^-44 off.
+// e^(y log x) for positive x out of float's range, finite and not 0: the logarithm to 2^-33, the exponential to 2^-34.
+RL_INLINE Vec<double> brief_pow(Vec<double> x, Vec<double> y) {
+  using V = Vec<double>;
+  const LogReduced<double> a = reduce_log(x, true);
+  const V p = polynomial(a.f, -0.5000000028477637, 0.3333333198098799, -0.2499993800291654, 0.20000096459169317,
+                         -0.1667033275151865, 0.14285704087407924, -0.12412562072602815, 0.11020928277918704,
+                         -0.10870882018925435, 0.10728156921513748, -0.05994771461896895);
+  const V log_x = mul_add(a.e, V(0.69314718055994530942), mul_add(a.f * a.f, p, a.f));
+  // beyond, float has 0 and infinity
+  const auto [n, r] = reduce_exp(raw_max(V(-110), raw_min(V(90), y * log_x)));
+  const V q = polynomial(r, 0.500000006773941, 0.1666666586800317, 0.041666294734686415, 0.00833349721255178,
+                         0.0013944675706168553, 0.0001979030810507612);
+  return (mul_add(r * r, q, r) + 1) * power_of_two(n);
+}
 RL_INLINE Vec<float> pow(Vec<float> x, Vec<float> y) {
-  return finish_pow(x, y,
-                    in_double(abs(x), y, [](Vec<double> base, Vec<double> exponent) __attribute__((always_inline)) {
-                      return exp(exponent * log(base));
-                    }));
+  using V = Vec<float>;
+  const V a = abs(x);
+  V r = in_double(a, y, [](Vec<double> u, Vec<double> v) __attribute__((always_inline)) { return brief_pow(u, v); });
+  const Mask<float> zero = a == 0, plain = (a < V::infinity()) & !zero;
+  if (!all(plain)) [[unlikely]] {
+    r = select(plain, r, select(zero ^ (y < 0), V(0), V::infinity()));
+    r = select(isnan(a) | isnan(y), V::nan(), r);
+  }
+  return finish_pow(x, y, r);
 }
 
 // For double the logarithm needs another dozen bits, as the exponential makes relative errors of absolute ones and its
