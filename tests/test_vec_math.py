@@ -253,6 +253,70 @@ def partial(probe):
                 yield f"square of {n} {kind.__name__}: {got} instead of {want}"
 
 
+def bases(probe, isa):
+    """What vec.h does: comparisons and masks, operators, reductions; for integers the wrapping and undefined cases."""
+    rng = np.random.default_rng(2)
+    top = 2**63 - 1
+    grid = np.array([0, 1, -1, 2, -2, 3, -7, 63, 64, 65, 2**31, 2**32 + 5, top, -top, -top - 1], np.int64)
+    ints = np.repeat(grid, grid.size), np.tile(grid, grid.size)
+    ints = [np.concatenate([a, rng.integers(-top, top, 200, dtype=np.int64)]) for a in ints]
+    grid = np.array([0.0, -0.0, 1, -1, 2.5, np.inf, -np.inf, np.nan])
+    floats = np.repeat(grid, grid.size), np.tile(grid, grid.size)
+
+    def divide(x, y):
+        by = np.where((y == 0) | (y == -1), 1, y)
+        toward_zero = np.array(
+            [int(a) // int(b) if (a < 0) == (b < 0) else -(-int(a) // int(b)) for a, b in zip(x, by, strict=True)]
+        )
+        return np.where(y == 0, 0, np.where(y == -1, -x, toward_zero))
+
+    def out_of_word(y):
+        return (y < 0) | (y > 63)
+
+    both = {
+        "add": np.add,
+        "subtract": np.subtract,
+        "multiply": np.multiply,
+        "less": np.less,
+        "less_equal": np.less_equal,
+        "greater": np.greater,
+        "greater_equal": np.greater_equal,
+        "equal": np.equal,
+        "not_equal": np.not_equal,
+        "maximum": np.maximum,
+        "minimum": np.minimum,
+    }
+    only_int = {
+        "divide": divide,
+        "bitwise_and": np.bitwise_and,
+        "bitwise_or": np.bitwise_or,
+        "bitwise_xor": np.bitwise_xor,
+        "left_shift": lambda x, y: np.where(out_of_word(y), 0, x << (y & 63)),
+        "right_shift": lambda x, y: x >> np.where(out_of_word(y), 63, y),
+    }
+    only_float = {"divide": np.divide}
+    one = {"abs": np.abs, "square": np.square, "sign": np.sign}
+    one_float = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "signbit": np.signbit}
+    for kind, (x, y), functions, singles in (
+        (np.int64, ints, both | only_int, one),
+        (np.float32, floats, both | only_float, one_float),
+        (np.float64, floats, both | only_float, one_float),
+    ):
+        x, y = x.astype(kind), y.astype(kind)
+        for name, reference in (functions | singles).items():
+            arguments = (x,) if name in singles else (x, y)
+            got, want = probe(name, x, None if name in singles else y), reference(*arguments).astype(kind)
+            if not np.array_equal(got, want, equal_nan=kind != np.int64):
+                i = int(np.argmin((got == want) | (got != got)))
+                yield f"{name} {kind.__name__}: x={x[i]} y={y[i]} got={got[i]} want={want[i]}"
+        width = {"portable": 16, "avx2": 32, "avx512": 64}[isa] // np.dtype(kind).itemsize
+        x = rng.integers(-1000, 1000, 20 * width).astype(kind)
+        for name in ("add", "max", "min"):
+            want = np.repeat(getattr(np, {"add": "sum"}.get(name, name))(x.reshape(-1, width), axis=1), width)
+            if not np.array_equal(probe(f"reduce_{name}", x, None), want):
+                yield f"reduce_{name} {kind.__name__}"
+
+
 def check(probe, n32, names=None):
     for name in names or [*ONE, *TWO]:
         _, _, _, limit32, limit64 = (ONE | TWO)[name]
@@ -262,7 +326,7 @@ def check(probe, n32, names=None):
         ):
             verdict = "ok  " if worst <= limit else "FAIL"
             print(f"{verdict} {name} float{bits}: {worst:.3f} of {limit} ULP at {where}")
-    for complaint in [*special64(probe), *partial(probe)]:
+    for complaint in [*special64(probe), *partial(probe), *bases(probe, os.environ["RUSHLIGHT_ISA"])]:
         print("FAIL", complaint)
 
 

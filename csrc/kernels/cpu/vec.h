@@ -28,6 +28,9 @@ namespace rushlight::kernels::RL_ISA {
 constexpr int kVecBytes = 64;
 #elif defined(RL_ISA_avx2)
 constexpr int kVecBytes = 32;
+// n elements before the middle start a mask of n lanes.
+static constexpr int32_t kFirst32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+static constexpr int64_t kFirst64[8] = {-1, -1, -1, -1};
 #else
 constexpr int kVecBytes = 16;
 #endif
@@ -144,7 +147,8 @@ struct Mask {
     if (n == size)
       std::memcpy(p, &bytes, size);
     else
-      std::memcpy(p, &bytes, size_t(n));
+      for (int i = 0; i < size; i++)
+        if (i < n) p[i] = uint8_t(bytes >> 8 * i);
 #endif
   }
 
@@ -566,9 +570,11 @@ struct Vec {
   }
 #ifdef RL_ISA_avx2
   static RL_INLINE Ints first(int n) {  // a mask of the first n lanes
-    static constexpr typename Lanes<T>::Int ones_zeros[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
     Ints mask;
-    std::memcpy(&mask, ones_zeros + 8 - n, sizeof(mask));
+    if constexpr (sizeof(T) == 4)
+      std::memcpy(&mask, kFirst32 + 8 - n, sizeof(mask));
+    else
+      std::memcpy(&mask, kFirst64 + 4 - n, sizeof(mask));
     return mask;
   }
 #endif
