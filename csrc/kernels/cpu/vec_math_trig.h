@@ -31,7 +31,7 @@ RL_INLINE Vec<T> sine(Vec<T> x) {
   else
     p = polynomial(z, -0.16666666666666666, 0.008333333333333193, -0.00019841269841208494, 2.75573192110095e-06,
                    -2.5052106860803518e-08, 1.6058939088528308e-10, -7.642975071343123e-13, 2.720998562694991e-15);
-  V y = mul_add(r * z, p, r);
+  V y = fma(r * z, p, r);
   // n is odd where the sum's last bit is set; cos x = -sin(x - pi / 2).
   const auto flip = shifted.bits() << (8 * int(sizeof(T)) - 1);
   y = V::from_bits(y.bits() ^ flip);
