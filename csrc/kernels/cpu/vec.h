@@ -21,7 +21,6 @@
   #error "vec.h is for files compiled once per instruction set"
 #endif
 
-
 namespace rushlight::kernels::RL_ISA {
 
 #if defined(RL_ISA_avx512)
