@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import gc
-import os
-import pickle
 import threading
 import weakref
 from typing import Any

