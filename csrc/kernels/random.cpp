@@ -278,6 +278,9 @@ RL_FOR_NUMBERS(int32_t)
 RL_FOR_NUMBERS(int16_t)
 RL_FOR_NUMBERS(int8_t)
 RL_FOR_NUMBERS(uint8_t)
+RL_FOR_NUMBERS(uint16_t)
+RL_FOR_NUMBERS(uint32_t)
+RL_FOR_NUMBERS(uint64_t)
 RL_FOR_NUMBERS(bool)
 
 }  // namespace rushlight::kernels

@@ -7,6 +7,7 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include "base/generator.h"
 #include "ops/registry.h"
 
 namespace rushlight::python {
@@ -88,6 +89,8 @@ PyObject* make_returns(Returns& r, const char* schema);
 void bind_tensor_properties(nb::module_& m);
 void bind_autograd(nb::module_& m);
 void bind_creation(nb::module_& m);
+void bind_random(nb::module_& m);
+void bind_exchange(nb::module_& m);
 extern PyNumberMethods number_slots;
 PyObject* rich_compare(PyObject* a, PyObject* b, int op);
 PyObject* get_item(PyObject* self, PyObject* index);

@@ -1,5 +1,6 @@
 // Creating tensors from Python values; shapes and options are worked out here so that zeros(3) costs little.
 #include "base/thread_pool.h"
+#include "kernels/probe.h"
 #include "python/common.h"
 
 namespace rushlight::python {
@@ -81,6 +82,24 @@ Device device_of(nb::handle h) {
   return d;
 }
 
+nb::object to_list(const Tensor& t, int64_t d, int64_t at) {
+  if (d == t.dim()) {
+    return visit(t.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T v = static_cast<T*>(t.storage()->data)[at];
+      if constexpr (std::is_same_v<T, bool>) return nb::object(nb::bool_(v));
+      else if constexpr (std::is_same_v<T, uint64_t>) return nb::object(nb::int_(v));
+      else if constexpr (std::is_integral_v<T>) return nb::object(nb::int_(int64_t(v)));
+      else return nb::object(nb::float_(double(v)));
+    });
+  }
+  RL_CHECK(!t.is_meta(), "a tensor on the meta device has no values");
+  nb::object l = steal(PyList_New(t.sizes()[d]));
+  for (int64_t i = 0; i < t.sizes()[d]; i++)
+    PyList_SET_ITEM(l.ptr(), i, to_list(t, d + 1, at + i * t.strides()[d]).release().ptr());
+  return l;
+}
+
 }  // namespace
 
 void bind_creation(nb::module_& m) {
@@ -106,6 +125,32 @@ void bind_creation(nb::module_& m) {
     if (requires_grad) unwrap(o.ptr()).set_requires_grad(true);
     return o;
   }, nb::arg("cls"), nb::arg("data"), nb::arg("requires_grad") = false);
+  m.def("_tolist", [](Tensor t) { return to_list(t, 0, t.offset()); });
+  m.def("_is_contiguous", [](Tensor t, int format) { return t.is_contiguous(MemoryFormat(format)); });
+  m.def("_contiguous_strides", [](nb::object size) { return nb::steal(wrap_shape(contiguous_strides(dims_of(size)))); });
+  m.def("_resize_", [](nb::object self, nb::object size) {
+    Tensor t = unwrap(self.ptr());
+    RL_CHECK(!t.requires_grad(), "resize_: a tensor that requires grad cannot be resized");
+    resize_tensor(t, dims_of(size));
+    return self;
+  });
+  m.def("_storage_data_ptr", [](Tensor t) { return reinterpret_cast<uintptr_t>(t.storage()->data); });
+  m.def("_storage_nbytes", [](Tensor t) { return t.storage()->nbytes; });
+  m.def("_vec_math_probe", [](std::string name, nb::object x, nb::object y) -> nb::object {
+    nb::object from_numpy = nb::module_::import_("rushlight._C").attr("_from_numpy");
+    Tensor a = unwrap(from_numpy(x).ptr()), b = y.is_none() ? a : unwrap(from_numpy(y).ptr()), out = empty_like(a);
+    RL_CHECK(a.is_contiguous() && b.is_contiguous() && b.numel() == a.numel() && a.dtype() == b.dtype(), "probe: arguments differ");
+    auto run = [&](auto* p) {
+      using T = std::remove_pointer_t<decltype(p)>;
+      return kernels::probe_vec_math(name.c_str(), a.data<T>(), y.is_none() ? nullptr : b.data<T>(), p, a.numel());
+    };
+    bool known = a.dtype() == DType::Float32   ? run(out.data<float>())
+                 : a.dtype() == DType::Float64 ? run(out.data<double>())
+                 : a.dtype() == DType::Int64   ? run(out.data<int64_t>())
+                                               : false;
+    RL_CHECK_KIND(known, Value, "probe: no function '", name, "' for ", a.dtype());
+    return nb::steal(wrap(out)).attr("numpy")();
+  }, nb::arg("name"), nb::arg("x"), nb::arg("y").none());
   m.def("get_default_dtype", [] { return nb::steal(wrap_dtype(default_dtype())); });
   m.def("set_default_dtype", [](nb::object d) { set_default_dtype(dtype_or(d, default_dtype())); });
   m.def("get_num_threads", num_threads);

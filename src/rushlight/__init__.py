@@ -17,21 +17,28 @@ from ._types import (
 )
 from . import _tensor
 from ._creation import (
+    arange,
     as_tensor,
     asarray,
     empty,
     empty_like,
     empty_strided,
+    eye,
     from_dlpack,
     from_numpy,
+    frombuffer,
     full,
     full_like,
+    linspace,
+    logspace,
     ones,
     ones_like,
     tensor,
     zeros,
     zeros_like,
 )
+from ._creation import range_ as range
+from ._tensor_str import set_printoptions
 from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
 float32 = float = _C.float32
@@ -43,5 +50,73 @@ int16 = short = _C.int16
 bool = _C.bool
 
 from math import e, inf, nan, pi  # noqa: E402
+
+from . import autograd, random  # noqa: E402
+from .random import (  # noqa: E402
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    normal,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+    seed,
+    set_rng_state,
+)
+
+newaxis = None
+
+
+def is_tensor(obj):
+    """Whether ``obj`` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def numel(input):
+    """The number of elements."""
+    return input.numel()
+
+
+def is_floating_point(input):
+    """Whether the dtype of ``input`` is a floating point one."""
+    return input.is_floating_point()
+
+
+_lazy = {
+    "nn": "nn",
+    "optim": "optim",
+    "utils": "utils",
+    "vision": "vision",
+    "serialization": "serialization",
+    "storage": "storage",
+    "overrides": "overrides",
+    "testing": "testing",
+    "multiprocessing": "multiprocessing",
+    "load": "serialization:load",
+    "save": "serialization:save",
+    "UntypedStorage": "storage:UntypedStorage",
+    "TypedStorage": "storage:TypedStorage",
+}
+
+
+def __getattr__(name: str):
+    """Submodules are imported when they are first used, so that ``import rushlight`` stays quick."""
+    where = _lazy.get(name)
+    if where is None:
+        raise AttributeError(f"module 'rushlight' has no attribute '{name}'")
+    from importlib import import_module
+
+    module, _, attribute = where.partition(":")
+    value = import_module(f"rushlight.{module}")
+    if attribute:
+        value = getattr(value, attribute)
+    globals()[name] = value
+    return value
 
 __version__ = "0.1.0"

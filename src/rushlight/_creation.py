@@ -193,3 +193,73 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """A tensor of the given shape and strides whose elements are not set."""
     return _finish(_C._empty_strided(size, stride, dtype, device), requires_grad)
+
+
+def _number_dtype(*numbers):
+    """int64 if all are integers, else the default dtype."""
+    if all(isinstance(n, int) or (isinstance(n, Tensor) and not n.is_floating_point()) for n in numbers):
+        return _C.int64
+    return _C.get_default_dtype()
+
+
+def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+           pin_memory=False) -> Tensor:
+    """The numbers from ``start`` up to ``end``, without it, in steps of ``step``.
+
+    >>> import rushlight as rl
+    >>> rl.arange(0, 10, 2)
+    tensor([0, 2, 4, 6, 8])
+    """
+    if end is None:
+        start, end = 0, start
+    kind = dtype if dtype is not None else (out.dtype if out is not None else _number_dtype(start, end, step))
+    result = _C._arange(start, end, step, kind)
+    if device is not None:
+        result = result.to(device)
+    return _finish(_store(result, out), requires_grad)
+
+
+def range_(start, end=None, step=1, **options) -> Tensor:
+    """As :func:`arange`, with ``end`` included."""
+    if end is None:
+        start, end = 0, start
+    return arange(start, end + step * 0.5, step, dtype=options.pop("dtype", _C.get_default_dtype()), **options)
+
+
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """``steps`` numbers evenly spaced from ``start`` to ``end``, both included."""
+    if isinstance(steps, bool) or not isinstance(steps, int):
+        raise TypeError(f"linspace: steps must be an integer, not {type(steps).__name__}")
+    result = _C._linspace(start, end, steps, dtype if dtype is not None else _C.get_default_dtype())
+    if device is not None:
+        result = result.to(device)
+    return _finish(_store(result, out), requires_grad)
+
+
+def logspace(start, end, steps, base=10.0, **options) -> Tensor:
+    """``steps`` numbers from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
+    requires_grad = options.pop("requires_grad", False)
+    return _finish(base ** linspace(start, end, steps, **options), requires_grad)
+
+
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """The n x m matrix with ones on its diagonal and zeros elsewhere."""
+    m = n if m is None else m
+    if n < 0 or m < 0:
+        raise RuntimeError(f"eye: sizes must not be negative, got {n} and {m}")
+    result = zeros(n, m, dtype=dtype, device=device)
+    k = min(n, m)
+    if k:
+        result.as_strided((k,), (m + 1,)).fill_(1)
+    return _finish(_store(result, out), requires_grad)
+
+
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor:
+    """A one-dimensional tensor over the memory of any object with a buffer.
+
+    Args:
+        dtype: of the elements.
+        count: how many elements; all that fit where negative.
+        offset: bytes to leave out at the beginning.
+    """
+    return _finish(_C._from_buffer(buffer, dtype, count, offset), requires_grad)

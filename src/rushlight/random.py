@@ -1,0 +1,134 @@
+"""Random numbers: generators, seeds, and tensors filled from them.
+
+The same seed gives the same numbers as PyTorch on the CPU.
+"""
+
+from __future__ import annotations
+
+from . import _C
+from ._C import Generator, Tensor, default_generator
+from ._creation import _finish, _like, _shape, _store
+
+
+def manual_seed(seed) -> Generator:
+    """Seeds the default generator, from which all draws come that name no other.
+
+    >>> import rushlight as rl
+    >>> _ = rl.manual_seed(0)
+    >>> rl.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+    return default_generator.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Seeds the default generator from the system's randomness; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default generator was last given."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator, as bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Puts the default generator into a state that :func:`get_rng_state` gave."""
+    default_generator.set_state(new_state)
+
+
+class fork_rng:
+    """Inside, draws are taken as ever; at the end the default generator is as it was at the beginning."""
+
+    def __init__(self, devices=None, enabled: bool = True, device_type: str = "cpu"):
+        self._enabled = enabled
+
+    def __enter__(self):
+        if self._enabled:
+            self._state = get_rng_state()
+
+    def __exit__(self, *exc) -> None:
+        if self._enabled:
+            set_rng_state(self._state)
+
+
+def rand(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+         pin_memory=False) -> Tensor:
+    """A tensor of the given shape, filled from the uniform distribution over [0, 1)."""
+    shape = _shape(args, size)
+    if out is not None:
+        return out.resize_(shape).uniform_(generator=generator)
+    return _finish(_C._empty(shape, dtype, device).uniform_(generator=generator), requires_grad)
+
+
+def randn(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+          pin_memory=False) -> Tensor:
+    """A tensor of the given shape, filled from the normal distribution with mean 0 and standard deviation 1."""
+    shape = _shape(args, size)
+    if out is not None:
+        return out.resize_(shape).normal_(generator=generator)
+    return _finish(_C._empty(shape, dtype, device).normal_(generator=generator), requires_grad)
+
+
+def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
+            requires_grad=False, pin_memory=False) -> Tensor:
+    """A tensor of whole numbers from [low, high), int64 unless said otherwise.
+
+    ``randint(high, size)`` and ``randint(low, high, size)`` are both understood.
+    """
+    if size is None:
+        low, high, size = (0, low, high) if high is not None else (0, low, None)
+    elif high is None:
+        low, high = 0, low
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"randint: size must be a tuple of integers, not {type(size).__name__}")
+    if low >= high:
+        raise RuntimeError(f"randint: expects low < high, got {low} and {high}")
+    result = _C._empty(size, dtype or _C.int64, device) if out is None else out.resize_(size)
+    return _finish(result.random_(low, high, generator=generator), requires_grad)
+
+
+def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+             pin_memory=False) -> Tensor:
+    """The numbers 0 to n - 1 in random order."""
+    result = _C._randperm(n, generator=generator)
+    if dtype is not None and dtype != _C.int64:
+        result = result.to(dtype)
+    if device is not None:
+        result = result.to(device)
+    return _finish(_store(result, out), requires_grad)
+
+
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+    """As :func:`rand`, with ``input``'s shape, dtype and layout."""
+    return _finish(_like(input, dtype, device, memory_format, False).uniform_(generator=generator), requires_grad)
+
+
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+    """As :func:`randn`, with ``input``'s shape, dtype and layout."""
+    return _finish(_like(input, dtype, device, memory_format, False).normal_(generator=generator), requires_grad)
+
+
+def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
+                 memory_format=None) -> Tensor:
+    """As :func:`randint`, with ``input``'s shape, dtype and layout."""
+    if high is None:
+        low, high = 0, low
+    return _finish(_like(input, dtype, device, memory_format, False).random_(low, high, generator=generator), requires_grad)
+
+
+def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
+           requires_grad=False, pin_memory=False) -> Tensor:
+    """Normally distributed numbers; ``mean`` and ``std`` may be tensors, element by element."""
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        shape = _C.broadcast_tensors([t for t in (mean, std) if isinstance(t, Tensor)])[0].shape
+        kind = mean.dtype if isinstance(mean, Tensor) else std.dtype
+        result = _C._empty(shape, kind, None).normal_(generator=generator) * std + mean
+        return _store(result, out)
+    if size is None:
+        raise TypeError("normal: numbers for mean and std need size=")
+    return _finish(_store(_C._empty(size, dtype, device).normal_(mean, std, generator=generator), out), requires_grad)

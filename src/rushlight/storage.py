@@ -1,0 +1,76 @@
+"""The memory behind tensors."""
+
+from __future__ import annotations
+
+from . import _C
+
+
+class UntypedStorage:
+    """The bytes that one or more tensors share."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor):
+        self._tensor = tensor if isinstance(tensor, _C.Tensor) else _C._empty((int(tensor),), _C.uint8, None)
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return _C._storage_data_ptr(self._tensor)
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return _C._storage_nbytes(self._tensor)
+
+    size = __len__ = nbytes
+
+    @property
+    def device(self):
+        """Where the bytes are."""
+        return self._tensor.device
+
+    def _as(self, dtype):
+        """All of the memory as a flat tensor."""
+        base = self._tensor.detach()
+        whole = base.as_strided((self.nbytes() // base.element_size(),), (1,), 0)
+        return whole if whole.dtype == dtype else whole.view(dtype)
+
+    def __getitem__(self, index):
+        return self._as(_C.uint8)[index].item()
+
+    def tolist(self) -> list:
+        """The bytes as integers."""
+        return self._as(_C.uint8).tolist()
+
+    def __eq__(self, other):
+        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr() and self.nbytes() == other.nbytes()
+
+    def __hash__(self):
+        return hash(self.data_ptr())
+
+
+class TypedStorage(UntypedStorage):
+    """The same memory counted in elements of a dtype."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self):
+        """The type of the elements."""
+        return self._tensor.dtype
+
+    def size(self) -> int:
+        """How many elements there are."""
+        return self.nbytes() // self._tensor.element_size()
+
+    __len__ = size
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return UntypedStorage(self._tensor)
+
+    def __getitem__(self, index):
+        return self._as(self._tensor.dtype)[index].item()
+
+    def tolist(self) -> list:
+        """The elements as Python numbers."""
+        return self._as(self._tensor.dtype).tolist()
