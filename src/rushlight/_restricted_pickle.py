@@ -38,9 +38,14 @@ class RestrictedUnpickler(pickle._Unpickler):  # type: ignore[name-defined]  # t
         for code in (getattr(pickle, name)[0] for name in _INSTRUCTIONS)
     }
 
+    stack: Any
+    append: Callable
+    read: Callable
+    pop_mark: Callable
+
     def __init__(self, file, look_up: Callable, persistent_load: Callable, users: tuple = (), **args):
         super().__init__(file, **args)
-        self.persistent_load = persistent_load
+        self._storage = persistent_load
         self._look_up = look_up
         self._users = tuple(user for user in users if isinstance(user, type))
         self._callables: list[tuple[Any, Callable]] = []
@@ -62,6 +67,9 @@ class RestrictedUnpickler(pickle._Unpickler):  # type: ignore[name-defined]  # t
         if constructor is not None:
             self._callables.append((obj, constructor))
         return obj
+
+    def persistent_load(self, reference):
+        return self._storage(reference)
 
     def _constructor(self, function) -> Callable:
         for obj, constructor in self._callables:

@@ -149,7 +149,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]  # the one in Pyt
         self.memoize(obj)
         return None
 
-    dispatch[FunctionType] = save_global
+    dispatch[FunctionType] = save_global  # type: ignore[assignment]
 
 
 def _plain_reduce(kind: type) -> bool:

@@ -5,6 +5,7 @@ import faulthandler
 import gc
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -51,6 +52,12 @@ def raiser(error):
         raise error
 
     return act
+
+
+def crash():
+    faulthandler.disable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.kill(os.getpid(), signal.SIGSEGV)
 
 
 def alive(pids):
@@ -140,7 +147,7 @@ def test_failing_set_up():
         (lambda: sys.exit(3), r"exited with code 3"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), r"killed by SIGKILL \(signal 9\)(.|\n)*memory"),
         (
-            lambda: faulthandler.disable() or os.kill(os.getpid(), signal.SIGSEGV),
+            crash,
             r"killed by SIGSEGV \(signal 11\)(.|\n)*faulthandler",
         ),
     ],
@@ -151,7 +158,7 @@ def test_a_worker_that_dies(action, words):
     start = time.monotonic()
     with pytest.raises(RuntimeError, match=rf"DataLoader worker 1 \(pid {pids[1]}\) (was )?{words}"):
         list(batches)
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 10
     assert not wait_until_gone(pids, 1)
     with pytest.raises(RuntimeError, match="DataLoader worker 1"):
         next(batches)
@@ -178,7 +185,7 @@ def test_timeout():
     start = time.monotonic()
     with pytest.raises(RuntimeError, match="timed out after 0.5 seconds, waiting for batch 3 from worker 1"):
         list(data.DataLoader(At3(lambda: time.sleep(60)), batch_size=None, num_workers=2, timeout=0.5))
-    assert time.monotonic() - start < 6
+    assert time.monotonic() - start < 10
 
 
 def test_leaving_the_loop_ends_the_workers():
@@ -196,7 +203,7 @@ def test_leaving_the_loop_ends_the_workers():
         del batches, _
         gc.collect()
         assert not wait_until_gone(pids, 1)
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 10
 
 
 def run(code, **options):
@@ -233,7 +240,7 @@ def test_kill_9_of_the_main_process(sleep, then):
     assert len(pids) == 2 and len(alive(pids)) == 2
     main.kill()
     main.wait()
-    assert not wait_until_gone(pids, 5)
+    assert not wait_until_gone(pids, 10)
     assert shared_memory() <= before
     main.stdout.close()
     main.stderr.close()
@@ -253,7 +260,7 @@ def test_kill_9_of_the_main_process(sleep, then):
 def test_the_interpreter_ends(ending):
     before = shared_memory()
     main = run(SLEEPER.format(sleep=60) + "it = start()\n" + ending)
-    out, err = main.communicate(timeout=20)
+    out, err = main.communicate(timeout=60)
     pids = [int(pid) for pid in out.split()][:2]
     assert main.returncode == 0, err
     assert not wait_until_gone(pids, 3) and "Traceback" not in err
@@ -265,7 +272,7 @@ def test_ctrl_c():
     pids = [int(pid) for pid in main.stdout.readline().split()]
     time.sleep(0.3)
     os.killpg(main.pid, signal.SIGINT)
-    _, err = main.communicate(timeout=10)
+    _, err = main.communicate(timeout=60)
     assert main.returncode != 0 and err.count("KeyboardInterrupt") == 1 and "rushlight-worker" not in err
     assert not wait_until_gone(pids, 3)
 

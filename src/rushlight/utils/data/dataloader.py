@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import cycle, repeat
 from types import GenericAlias
+from typing import Any
 
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import IterableFetcher, MapFetcher
@@ -48,7 +49,7 @@ class DataLoader:
     tensor([4])
     """
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
     _frozen = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
     _iterator: _WorkersIter | None = None
     _initialized = False
@@ -385,8 +386,8 @@ class _WorkersIter(_Iter):
         if result.epoch != self._epoch:
             return
         if result.kind == "end":
-            self._active[self._tasks[result.index]] = False
-            self._tasks.pop(result.index)
+            self._active[self._tasks[result.number]] = False
+            self._tasks.pop(result.number)
             self._assign()
         else:
-            self._ready[result.index] = result
+            self._ready[result.number] = result

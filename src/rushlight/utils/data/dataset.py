@@ -21,7 +21,7 @@ class Dataset:
     A subclass may also define `__getitems__(indices) -> list of samples`; the DataLoader then reads a batch at once.
     """
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __getitem__(self, index) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define __getitem__(self, index)")
@@ -39,7 +39,7 @@ class IterableDataset(Dataset):
     def __iter__(self) -> Iterator:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__(self)")
 
-    def __add__(self, other: Dataset) -> ChainDataset:
+    def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])
 
 
@@ -80,7 +80,7 @@ class TensorDataset(Dataset):
 class StackDataset(Dataset):
     """Zips datasets of one length: samples are tuples, or dicts when the datasets are given by keyword."""
 
-    def __init__(self, *args: Dataset, **kwargs: Dataset):
+    def __init__(self, *args: Any, **kwargs: Any):
         if args and kwargs:
             raise ValueError("StackDataset takes datasets by position (tuples) or by keyword (dicts), not both")
         if not args and not kwargs:
@@ -153,7 +153,7 @@ class ChainDataset(IterableDataset):
             yield from dataset
 
     def __len__(self) -> int:
-        return sum(len(dataset) for dataset in self.datasets)  # type: ignore[arg-type]
+        return sum(len(dataset) for dataset in self.datasets)  # type: ignore[arg-type,misc]
 
 
 class Subset(Dataset):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from types import GenericAlias
+from typing import Any
 
 import rushlight
 
@@ -12,7 +13,7 @@ import rushlight
 class Sampler:
     """Base class: an iterable of indices. Subclasses define `__iter__`, and `__len__` where the length is known."""
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __init__(self, data_source=None):
         pass

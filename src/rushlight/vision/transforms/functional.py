@@ -8,10 +8,10 @@ what needs them.
 from __future__ import annotations
 
 import math
-import numbers
 import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import Any
 
 import rushlight
 from rushlight import Tensor
@@ -193,14 +193,12 @@ def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inpla
     """(tensor - mean) / std, for each channel of a floating point tensor (..., channels, height, width)."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"img should be Tensor Image. Got {type(tensor)}\n  hint: ToTensor comes before Normalize")
-    mean = rushlight.as_tensor(mean, dtype=tensor.dtype, device=tensor.device)
-    std = rushlight.as_tensor(std, dtype=tensor.dtype, device=tensor.device)
-    check_normalize(tensor, mean, std)
-    mean, std = mean.view(-1, 1, 1), std.view(-1, 1, 1)
-    return tensor.sub_(mean).div_(std) if inplace else (tensor - mean).div_(std)
+    centre, scale = as_statistics(tensor, mean, std)
+    return tensor.sub_(centre).div_(scale) if inplace else (tensor - centre).div_(scale)
 
 
-def check_normalize(tensor: Tensor, mean: Tensor, std: Tensor) -> None:
+def as_statistics(tensor: Tensor, mean, std) -> tuple[Tensor, Tensor]:
+    """Mean and std as tensors that broadcast over the image, once they fit it."""
     if not tensor.is_floating_point():
         raise TypeError(
             f"Input tensor should be a float tensor. Got {tensor.dtype}.\n  hint: ToTensor comes before Normalize"
@@ -209,6 +207,8 @@ def check_normalize(tensor: Tensor, mean: Tensor, std: Tensor) -> None:
         raise ValueError(
             f"Expected tensor to be a tensor image of size (..., C, H, W). Got tensor.size() = {tuple(tensor.shape)}"
         )
+    mean = rushlight.as_tensor(mean, dtype=tensor.dtype, device=tensor.device)
+    std = rushlight.as_tensor(std, dtype=tensor.dtype, device=tensor.device)
     if (std == 0).any().item():
         raise ValueError(f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by zero.")
     for name, values in (("mean", mean), ("std", std)):
@@ -217,6 +217,7 @@ def check_normalize(tensor: Tensor, mean: Tensor, std: Tensor) -> None:
                 f"{name} has {values.numel()} values for an image of {tensor.shape[-3]} channels "
                 f"(shape {tuple(tensor.shape)})\n  hint: give one value per channel, or one for all"
             )
+    return mean.view(-1, 1, 1), std.view(-1, 1, 1)
 
 
 # --- Geometry --------------------------------------------------------------------------------------------------------
@@ -340,7 +341,7 @@ def _mirrored(size: int, before: int, after: int, mode: str, device) -> Tensor:
 
 
 def _sides(padding) -> tuple[int, int, int, int]:
-    values = [padding] if isinstance(padding, numbers.Number) else list(padding)
+    values = list(padding) if isinstance(padding, Sequence) else [padding]
     if len(values) not in (1, 2, 4):
         raise ValueError(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(values)} element tuple")
     if any(not isinstance(value, int) or value < 0 for value in values):
@@ -414,7 +415,7 @@ def rotate(
     `expand` makes the image large enough to hold all of it, which supposes rotation about the middle. `fill` colours
     what comes from outside (0 if not given). Tensors and arrays know nearest and bilinear interpolation.
     """
-    if not isinstance(angle, numbers.Number):
+    if not isinstance(angle, (int, float)):
         raise TypeError(f"Argument angle should be int or float, got {type(angle).__name__}")
     if center is not None and (not isinstance(center, Sequence) or len(center) != 2):
         raise TypeError(f"Argument center should be a sequence of two numbers, got {center!r}")
@@ -469,7 +470,7 @@ def _rotate_tensor(image: Tensor, angle: float, interpolation, expand: bool, cen
         return at(numpy.rint(x).astype("int64"), numpy.rint(y).astype("int64"))
     left, top = numpy.floor(x), numpy.floor(y)
     work = image.dtype if image.is_floating_point() else rushlight.float32
-    blend = None
+    blend: Any = None
     for i in (0, 1):
         for j in (0, 1):
             share = numpy.abs(1 - j - (x - left)) * numpy.abs(1 - i - (y - top))
@@ -481,9 +482,7 @@ def _rotate_tensor(image: Tensor, angle: float, interpolation, expand: bool, cen
 
 def size_pair(size: int | Sequence[int]) -> tuple[int, int]:
     """(height, width) from one number or two."""
-    if isinstance(size, numbers.Number):
-        return int(size), int(size)  # type: ignore[call-overload]
-    values = list(size)  # type: ignore[arg-type]
+    values = list(size) if isinstance(size, Sequence) else [size]
     if len(values) not in (1, 2):
         raise ValueError(f"Please provide only two dimensions (h, w) for size; got {size}")
     return int(values[0]), int(values[-1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import random
 from collections.abc import Callable, Sequence
 
@@ -133,10 +132,7 @@ class Normalize(Module):
         made = self._made
         wanted = (tensor.dtype, tensor.device, tensor.shape[-3] if tensor.ndim >= 3 else 0, self.mean, self.std)
         if made is None or made[0] != wanted:
-            mean = rushlight.as_tensor(self.mean, dtype=tensor.dtype, device=tensor.device)
-            std = rushlight.as_tensor(self.std, dtype=tensor.dtype, device=tensor.device)
-            F.check_normalize(tensor, mean, std)
-            made = self._made = wanted, mean.view(-1, 1, 1), std.view(-1, 1, 1)
+            made = self._made = wanted, *F.as_statistics(tensor, self.mean, self.std)
         _, mean, std = made
         return tensor.sub_(mean).div_(std) if self.inplace else (tensor - mean).div_(std)
 
@@ -298,15 +294,15 @@ class RandomRotation(_Transform):
         fill: float | Sequence[float] | None = 0,
     ):
         super().__init__()
-        if isinstance(degrees, numbers.Number):
-            if degrees < 0:  # type: ignore[operator]
+        if not isinstance(degrees, Sequence):
+            if degrees < 0:
                 raise ValueError("If degrees is a single number, it must be positive.")
-            degrees = (-degrees, degrees)  # type: ignore[operator]
-        if len(degrees) != 2:  # type: ignore[arg-type]
+            degrees = (-degrees, degrees)
+        if len(degrees) != 2:
             raise ValueError(f"degrees should be a number or a sequence of two, got {degrees}")
         if center is not None and len(center) != 2:
             raise ValueError(f"center should be a sequence of two, got {center}")
-        self.degrees = [float(degree) for degree in degrees]  # type: ignore[union-attr]
+        self.degrees = [float(degree) for degree in degrees]
         self.interpolation = interpolation
         self.expand = expand
         self.center = center

@@ -36,13 +36,13 @@ def get_worker_info() -> WorkerInfo | None:
 
 class Task(NamedTuple):
     epoch: int
-    index: int
+    number: int
     key: Any  # an index, or a list of them
 
 
 class Result(NamedTuple):
     epoch: int
-    index: int
+    number: int
     kind: str  # "batch", "error", or "end" when this worker's share of an iterable dataset is used up
     content: Any
 
@@ -154,23 +154,23 @@ def main(config: WorkerConfig, worker_id: int, sock, parent: int) -> None:
             except Exception as error:
                 failure = Failure(error, where)
             continue
-        epoch, index, key = message
+        epoch, number, key = message
         if failure is not None or fetcher is None:
-            result = Result(epoch, index, "error", failure)
+            result = Result(epoch, number, "error", failure)
         else:
             try:
-                result = Result(epoch, index, "batch", fetcher.fetch(key))
+                result = Result(epoch, number, "batch", fetcher.fetch(key))
             except StopIteration:
-                result = Result(epoch, index, "end", None)
+                result = Result(epoch, number, "end", None)
             except Exception as error:
-                result = Result(epoch, index, "error", Failure(error, where))
+                result = Result(epoch, number, "error", Failure(error, where))
         try:
             try:
                 channel.send(result)
             except ConnectionError:
                 raise
             except Exception as error:  # it could not be pickled, or found no memory
-                channel.send(Result(epoch, index, "error", Failure(error, f"{where}, which could not send its batch")))
+                channel.send(Result(epoch, number, "error", Failure(error, f"{where}, which could not send its batch")))
         except ConnectionError:
             return
         del result, message, key  # holds no batch while waiting
