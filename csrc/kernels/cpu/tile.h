@@ -14,20 +14,20 @@ namespace rushlight::kernels::RL_ISA {
 
 // Tiles are as large as the registers allow: rows x 2 vectors of sums, 2 vectors of B and one broadcast element of A.
 #if defined(RL_ISA_avx512)
-inline constexpr int kTileRows = 14;
+constexpr int kTileRows = 14;
 #elif defined(RL_ISA_avx2)
-inline constexpr int kTileRows = 6;
+constexpr int kTileRows = 6;
 #elif defined(__aarch64__)
-inline constexpr int kTileRows = 12;
+constexpr int kTileRows = 12;
 #else
-inline constexpr int kTileRows = 4;
+constexpr int kTileRows = 4;
 #endif
-inline constexpr int kTileVecs = 2;
+constexpr int kTileVecs = 2;
 
 template <class T>
-inline constexpr int kLanes = Vec<T>::size;
+constexpr int kLanes = Vec<T>::size;
 template <class T>
-inline constexpr int kTileCols = kTileVecs * kLanes<T>;
+constexpr int kTileCols = kTileVecs * kLanes<T>;
 
 // a * b + c, fused where the set has the instruction.
 template <class T>
@@ -89,7 +89,7 @@ void tile(int rows, int vecs, const TileInput<T>& in, const TileOutput<T>& out);
 extern template void tile(int, int, const TileInput<float>&, const TileOutput<float>&);
 extern template void tile(int, int, const TileInput<double>&, const TileOutput<double>&);
 
-inline constexpr int64_t kOneSegment[1] = {0};
+constexpr int64_t kOneSegment[1] = {0};
 
 // The rows of each piece when `rows` are cut into as few pieces of at most kTileRows as possible, as evenly as
 // possible: the loop hides more latency with 13 + 13 rows than with 14 + 12.
