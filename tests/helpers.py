@@ -110,7 +110,7 @@ def reference(op: Op, sample: Sample, layout: str = "contiguous") -> Any:
     def up(value: Any) -> Any:
         if isinstance(value, np.ndarray):
             # The bits of a float32 are not those of a float64, so a view as another dtype takes the array as it is.
-            widen = (value.dtype == np.float32 and op.test != "dtype") or op.result == "float"
+            widen = (value.dtype == np.float32 and op.test != "dtype") or op.result in ("float", "promote_float")
             return value.astype(np.float64) if widen else value.copy()
         if isinstance(value, (list, tuple)):
             return type(value)(up(v) for v in value)

@@ -160,6 +160,24 @@ def pow_samples(g: Gen) -> Iterator[Sample]:
         yield N(2, g(3, low=0, high=4))
 
 
+def activation(name: str, ref: Callable, parameters: tuple = ()) -> Op:
+    """A row for a function of nn.functional, tried with its defaults and with ``parameters``."""
+
+    def samples(g: Gen) -> Iterator[Sample]:
+        for shape in SHAPES:
+            yield S(g.away(*shape, gap=0.1))
+            yield S(g.away(*shape, gap=0.1), *parameters)
+        yield N(g(2, 0))
+        yield N(g(67))
+
+    return Op(f"nn.functional.{name}", samples, ref, grad=True)
+
+
+def floor_divide_ref(a: Any, b: Any) -> Any:
+    exact = np.floor_divide(a, b)
+    return exact if exact.dtype.kind in "iu" else np.floor(np.true_divide(a, b))
+
+
 def sigmoid(x: np.ndarray) -> np.ndarray:
     return scipy.special.expit(x)
 
@@ -271,6 +289,15 @@ def addcmul_samples(g: Gen) -> Iterator[Sample]:
         yield S(g(2, 3), g(3), g(2, 3), value=-0.5)
 
 
+def addcdiv_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(2, 3), g(2, 3), g.away(2, 3))
+    yield S(g(2, 3), g(3), g.away(2, 1))
+    yield S(g(2, 3), g(2, 3), g.away(3), value=2)
+    yield S(g(), g(), g.away())
+    yield N(g(0), g(0), g(1))
+    yield N(g(67), g(67), g.away(67))
+
+
 def ternary_errors(g: Gen) -> Iterator[Error]:
     yield Error(RuntimeError, S(g(2), g(3), g(2)))
     yield E(TypeError, g(2), g(2))
@@ -345,6 +372,35 @@ POINTWISE = [
     unary("tanh", np.tanh),
     unary("sigmoid", sigmoid),
     unary("erf", scipy.special.erf),
+    unary("sign", lambda x: np.nan_to_num(np.sign(x)), gap=0.3, result="same", dtypes=NUMBERS),
+    unary("square", np.square, result="same", dtypes=NUMBERS),
+    unary("reciprocal", np.reciprocal, gap=0.4),
+    unary("exp2", np.exp2),
+    unary("expm1", np.expm1),
+    unary("log2", np.log2, 0.3, 4),
+    unary("log10", np.log10, 0.3, 4),
+    unary("log1p", np.log1p, -0.6, 4),
+    unary("tan", np.tan, -1.2, 1.2),
+    unary("asin", np.arcsin, -0.8, 0.8),
+    unary("acos", np.arccos, -0.8, 0.8),
+    unary("atan", np.arctan),
+    unary("sinh", np.sinh),
+    unary("cosh", np.cosh),
+    unary("asinh", np.arcsinh),
+    unary("acosh", np.arccosh, 1.3, 4),
+    unary("atanh", np.arctanh, -0.8, 0.8),
+    unary("erfc", scipy.special.erfc),
+    unary("floor", np.floor, result="same", dtypes=NUMBERS),
+    unary("ceil", np.ceil, result="same", dtypes=NUMBERS),
+    unary("trunc", np.trunc, result="same", dtypes=NUMBERS),
+    unary("round", np.round, result="same", dtypes=NUMBERS),
+    unary("isnan", np.isnan, result="bool", grad=False, inplace=False, out=False),
+    unary("isinf", np.isinf, result="bool", grad=False, inplace=False, out=False),
+    unary("isfinite", np.isfinite, result="bool", grad=False, inplace=False, out=False),
+    activation("silu", lambda x: x * scipy.special.expit(x)),
+    activation("leaky_relu", lambda x, slope=0.01: np.where(x > 0, x, x * slope), (0.2,)),
+    activation("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))), (0.5,)),
+    activation("hardtanh", lambda x, low=-1.0, high=1.0: np.clip(x, low, high), (-0.53, 0.71)),
     unary("logical_not", np.logical_not, result="bool", grad=False),
     Op("bitwise_not", bitwise_not_samples, np.invert, dtypes=BITS, method=True, inplace=True, out=True),
     Op(
@@ -376,6 +432,10 @@ POINTWISE = [
     binary("pow", np.power, positive, small, extra=pow_samples, scalar=False, special=False, dtypes=NUMBERS),
     binary("maximum", np.maximum, scalar=False, extra=distinct_pair, inplace=False),
     binary("minimum", np.minimum, scalar=False, extra=distinct_pair, inplace=False),
+    binary("atan2", np.arctan2, away(), away(), scalar=False, result="promote_float"),
+    binary("floor_divide", floor_divide_ref, right=away(), special=False, grad=False, dtypes=NUMBERS),
+    binary("remainder", np.remainder, right=away(), special=False, dtypes=NUMBERS),
+    binary("fmod", np.fmod, right=away(), special=False, dtypes=NUMBERS),
     comparison("eq", np.equal),
     comparison("ne", np.not_equal),
     comparison("lt", np.less),
@@ -407,6 +467,16 @@ POINTWISE = [
         addcmul_samples,
         lambda x, a, b, *, value=1: x + value * a * b,
         dtypes=NUMBERS,
+        grad=True,
+        method=True,
+        inplace=True,
+        out=True,
+        errors=ternary_errors,
+    ),
+    Op(
+        "addcdiv",
+        addcdiv_samples,
+        lambda x, a, b, *, value=1: x + value * a / b,
         grad=True,
         method=True,
         inplace=True,

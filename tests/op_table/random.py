@@ -94,6 +94,20 @@ def probabilities(g: Gen) -> Iterator[Sample]:
     yield N(np.ones(3, g.np_dtype))
 
 
+def multinomial_samples(g: Gen) -> Iterator[Sample]:
+    yield N(g(5, low=0.1, high=1), 3)
+    yield N(g(2, 4, low=0.1, high=1), 2)
+    yield N(g(5, low=0.1, high=1), 20, replacement=True)
+
+
+def multinomial_errors(g: Gen) -> Iterator[Error]:
+    yield E(RuntimeError, g(3, low=0.1, high=1), 4)
+    yield E(RuntimeError, g(3, low=0.1, high=1), 0)
+    yield E(RuntimeError, g(2, 2, 2, low=0.1, high=1), 1)
+    yield E(RuntimeError, np.full(3, -1.0, g.np_dtype), 1)
+    yield E(RuntimeError, np.zeros(3, g.np_dtype), 1, replacement=True)
+
+
 def named_dtype(sample: Sample, dtype: str) -> str:
     return str(sample.kwargs.get("dtype", dtype))
 
@@ -126,6 +140,16 @@ RANDOM_OPS = [
     Op("Tensor.uniform_", filled(-1, 2), None, errors=lambda g: iter([E(RuntimeError, g(2), 2, 1)]), **FILL),
     Op("Tensor.normal_", filled(1, 2), None, errors=lambda g: iter([E(RuntimeError, g(2), 0, -1)]), **FILL),
     Op("Tensor.bernoulli_", filled(0.3), None, errors=lambda g: iter([E(RuntimeError, g(2), 1.5)]), **FILL),
+    Op("Tensor.exponential_", filled(1.5), None, errors=lambda g: iter([E(RuntimeError, g(2), -1.0)]), **FILL),
+    Op("Tensor.log_normal_", filled(0.5, 0.75), None, errors=lambda g: iter([E(RuntimeError, g(2), 0, -1)]), **FILL),
+    Op("Tensor.cauchy_", filled(0.5, 2), None, errors=lambda g: iter([E(RuntimeError, g(2), 0, -1)]), **FILL),
+    Op("Tensor.geometric_", filled(0.3), None, errors=lambda g: iter([E(RuntimeError, g(2), 1.5)]), **FILL),
+    Op("poisson", lambda g: iter([N(g(2, 3, low=0)), N(g(100, low=0, high=20)), N(g(0))]), None, **RANDOM).but(
+        errors=lambda g: iter([E(RuntimeError, np.full(2, -1.0, g.np_dtype))])
+    ),
+    Op("multinomial", multinomial_samples, None, result="int64", out=True, method=True, **RANDOM).but(
+        errors=multinomial_errors
+    ),
     Op("Tensor.random_", filled(), None, dtypes=("float32", "int32", "int64"), **FILL),
     Op("Tensor.random_", filled(2, 10), None, dtypes=(*FLOATS, *INTS), test="range", **FILL),
 ]
