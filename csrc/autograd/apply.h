@@ -118,6 +118,18 @@ auto run_op(Target target, const Tensor* out, const A&... a) {
   if constexpr (kind_of<Op>() == Kind::composite) {
     Ctx ctx;
     Op op;
+    if constexpr (std::is_same_v<R, Tensor>) {
+      if (target != Target::fresh) {
+        bool any = false;
+        auto note = [&](const Tensor& t) { any |= t.defined() && requires_grad(t); };
+        (detail::visit_tensors(note, a), ...);
+        if (target == Target::out) detail::check_out(*out, any && tls.grad_enabled, Op::schema);
+        ctx.out = out;
+        ctx.inplace = target == Target::self;
+        detail::finish_target(ctx, op.forward(ctx, a...), Op::schema);
+        return *out;
+      }
+    }
     return op.forward(ctx, a...);
   } else {
     bool any = false;

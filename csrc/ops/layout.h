@@ -1,0 +1,40 @@
+// Images for kernels that take float32 or float64 in one of two layouts.
+#pragma once
+#include "kernels/cpu/conv2d.h"
+#include "kernels/loops.h"
+
+namespace rushlight::ops {
+
+// The dtype that kernels compute in.
+inline DType float_of(const Tensor& t) { return t.dtype() == DType::Float64 ? DType::Float64 : DType::Float32; }
+
+inline bool prefers_channels_last(const Tensor& t) {
+  return !t.is_contiguous() && t.is_contiguous(MemoryFormat::ChannelsLast);
+}
+
+// t (N, C, H, W) in the dtype and a layout that kernels read: itself where it already is, else a copy.
+struct Image {
+  Tensor t;
+  kernels::Layout layout;
+  Image(const Tensor& x, DType d)
+      : t(x.dtype() == d ? x : kernels::cast(x, d)),
+        layout(prefers_channels_last(t) ? kernels::Layout::channels_last : kernels::Layout::channels_first) {
+    if (layout == kernels::Layout::channels_first) t = kernels::contiguous(t);
+  }
+  template <class T>
+  T* data() const {
+    return t.data<T>();
+  }
+};
+
+inline Tensor empty_image(IntSpan shape, bool channels_last, const Tensor& like) {
+  const DType d = like.is_meta() ? like.dtype() : float_of(like);
+  if (!channels_last) return empty(shape, d, like.device());
+  return empty_strided(shape, contiguous_strides(shape, MemoryFormat::ChannelsLast), d, like.device());
+}
+
+inline Tensor in_dtype_of(const Tensor& like, const Tensor& t) {
+  return t.dtype() == like.dtype() ? t : kernels::cast(t, like.dtype());
+}
+
+}  // namespace rushlight::ops
