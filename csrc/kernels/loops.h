@@ -26,7 +26,7 @@ RL_API void copy_into(const Tensor& to, const Tensor& from);
 RL_API void fill(const Tensor& t, const Scalar& value);
 RL_API Tensor cast(const Tensor& t, DType dtype, MemoryFormat f = MemoryFormat::Preserve);
 RL_API Tensor clone(const Tensor& t, MemoryFormat f = MemoryFormat::Preserve);
-inline Tensor contiguous(const Tensor& t) { return t.is_contiguous() ? t : clone(t, MemoryFormat::Contiguous); }
+inline Tensor contiguous(const Tensor& t) { return t.is_contiguous() ? t : kernels::clone(t, MemoryFormat::Contiguous); }
 
 template <class F>
 const TileRow& tile_row() {
