@@ -35,7 +35,7 @@ PyObject* wrap_node(const Ref<Node>& node) {
 void bind_autograd(nb::module_& m) {
   gil_hooks = {release_gil, acquire_gil};
 
-  nb::class_<NodeObject>(m, "Node")
+  nb::class_<NodeObject>(m, "Node", nb::dynamic_attr(), nb::is_weak_referenceable())
       .def("name", [](const NodeObject& n) { return n.node->name(); })
       .def("__repr__",
            [](const NodeObject& n) {
@@ -54,7 +54,30 @@ void bind_autograd(nb::module_& m) {
                      return a->leaf;
                    })
       .def_prop_ro("_where", [](const NodeObject& n) { return n.node->where(); })
+      .def_prop_ro("_saved_tensors",
+                   [](const NodeObject& n) {
+                     nb::list l;
+                     n.node->for_each_saved([](const Tensor& t, void* l) { static_cast<nb::list*>(l)->append(alias(t)); }, &l);
+                     return nb::tuple(l);
+                   })
+      .def("_hooks", [](const NodeObject& n, bool before) { return node_hook_table(n.node, before); })
+      .def("__call__", [](const NodeObject& n, nb::args grads) { return run_node(n.node, grads); })
       .def("_sequence_nr", [](const NodeObject& n) { return n.node->sequence; });
+
+  m.def("_torch_function_off", [](bool off) {
+    bool before = tls.torch_function_off;
+    tls.torch_function_off = off;
+    return before;
+  });
+  m.def("_torch_function_mode", [](bool on) { tls.modes = on ? tls.modes | kTorchFunctionMode : tls.modes & ~kTorchFunctionMode; });
+  m.def("_disabled_torch_function_impl", [](nb::object func, nb::object, nb::object args, nb::object kwargs) {
+    tls.torch_function_off = true;
+    struct Restore {
+      ~Restore() { tls.torch_function_off = false; }
+    } restore;
+    return steal(PyObject_Call(func.ptr(), args.ptr(), kwargs.is_none() ? nullptr : kwargs.ptr()));
+  }, nb::arg("func"), nb::arg("types"), nb::arg("args"), nb::arg("kwargs").none() = nb::none());
+  disabled_torch_function = nb::object(m.attr("_disabled_torch_function_impl")).release().ptr();
 
   m.def("_is_grad_enabled", [] { return tls.grad_enabled; });
   m.def("_set_grad_enabled", [](bool on) { tls.grad_enabled = on; });

@@ -30,6 +30,7 @@ extern PyTypeObject* tensor_meta;     // its metaclass
 extern PyTypeObject* parameter_type;  // set by rushlight.nn; null before
 extern PyObject* size_type;           // rushlight.Size
 extern PyObject* out_of_memory_error;
+extern PyObject* disabled_torch_function;  // as __torch_function__: an ordinary tensor after all
 
 bool is_tensor_type(PyTypeObject* t);
 inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || is_tensor_type(Py_TYPE(o)); }
@@ -90,6 +91,10 @@ void bind_tensor_properties(nb::module_& m);
 void bind_autograd(nb::module_& m);
 void bind_creation(nb::module_& m);
 void bind_random(nb::module_& m);
+void bind_function(nb::module_& m);
+void bind_source(nb::module_& m);
+nb::object node_hook_table(const Ref<Node>& node, bool before);
+nb::tuple run_node(const Ref<Node>& node, nb::args grads);
 void bind_exchange(nb::module_& m);
 extern PyNumberMethods number_slots;
 PyObject* rich_compare(PyObject* a, PyObject* b, int op);

@@ -8,6 +8,7 @@ PyTypeObject* tensor_type = nullptr;
 PyTypeObject* tensor_meta = nullptr;
 PyTypeObject* parameter_type = nullptr;
 PyObject* size_type = nullptr;
+PyObject* disabled_torch_function = nullptr;
 
 namespace {
 
@@ -152,11 +153,10 @@ bool is_tensor_type(PyTypeObject* t) { return PyType_IsSubtype(t, tensor_type); 
 
 bool overrides_torch_function(PyObject* o) {
   PyTypeObject* t = Py_TYPE(o);
-  if (t == tensor_type || t == parameter_type) return false;
+  if (t == tensor_type || t == parameter_type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type) return false;
   static PyObject* name = PyUnicode_InternFromString("__torch_function__");
-  static PyObject* plain = _PyType_Lookup(tensor_type, name);
   PyObject* found = _PyType_Lookup(t, name);
-  return found && found != plain && t != &PyLong_Type && t != &PyFloat_Type;
+  return found && found != disabled_torch_function;
 }
 
 PyObject* wrap_as(PyTypeObject* type, Tensor t) { return new_object(type, std::move(t.ref())); }

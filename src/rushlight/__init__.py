@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from . import _C
+
+_C._set_package_folder(__file__.removesuffix("__init__.py"))
+
 from ._C import *  # noqa: F403
 from ._C import OutOfMemoryError, Tensor, device, dtype
 from ._size import Size

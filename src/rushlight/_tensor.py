@@ -301,14 +301,29 @@ def register_hook(self, hook):
     Returns:
         a handle with ``remove()``.
     """
-    from .utils.hooks import RemovableHandle
+    from .autograd.function import _add_hook
 
     if not self.requires_grad:
         raise RuntimeError(
             "register_hook: this tensor does not require grad, so no gradient will come to it\n"
             "  hint: call requires_grad_() first"
         )
-    return _C._register_tensor_hook(self, hook)
+    return _add_hook(_C._tensor_hooks(self), hook)
+
+
+def register_post_accumulate_grad_hook(self, hook):
+    """Calls ``hook(tensor)`` whenever backward has written this leaf's ``.grad``.
+
+    Returns:
+        a handle with ``remove()``.
+    """
+    from .autograd.function import _add_hook
+
+    if not self.requires_grad:
+        raise RuntimeError("register_post_accumulate_grad_hook: this tensor does not require grad")
+    if not self.is_leaf:
+        raise RuntimeError("register_post_accumulate_grad_hook: only leaves accumulate, and this tensor is none")
+    return _add_hook(_C._post_accumulate_hooks(self), hook)
 
 
 def share_memory_(self) -> Tensor:
@@ -426,6 +441,14 @@ def _attach() -> None:
 
 _attach()
 
+def _torch_function(cls, func, types, args=(), kwargs=None):
+    """How an operation treats subclasses: run as for plain tensors, the results made members of the subclass."""
+    from .overrides import _default
+
+    return _default(cls, func, types, args, kwargs)
+
+
+Tensor.__torch_function__ = classmethod(_torch_function)
 Tensor._make_subclass = staticmethod(_C._make_subclass)
 Tensor.__array_priority__ = 1000
 Tensor.layout = property(lambda self: strided, doc="How the elements are kept: always strided.")

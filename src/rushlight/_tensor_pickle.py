@@ -231,3 +231,28 @@ def reduce_tensor(tensor: Tensor, protocol: int = 2):
     if kind is Tensor and not state:
         return rebuild, args
     return _rebuild_from_type_v2, (rebuild, kind, args, state or {})
+
+
+def deepcopy_tensor(tensor: Tensor, memo: dict) -> Tensor:
+    """What `Tensor.__deepcopy__` returns: tensors that shared memory do so in the copy, `.grad` is copied too."""
+    import copy
+
+    if id(tensor) in memo:
+        return memo[id(tensor)]
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            f"a tensor with history ({tensor.grad_fn.name()}) cannot be deep-copied, since its graph would have to be\n"
+            "  hint: use .detach().clone(), or .clone() to stay connected"
+        )
+    if tensor.is_meta:
+        result = rushlight.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+    else:
+        storage = copy.deepcopy(Storage.of(tensor), memo)
+        result = _strided(storage.flat, tensor.storage_offset(), tensor.shape, tensor.stride()).detach()
+    kind = type(tensor)
+    result = result if kind is Tensor else Tensor._make_subclass(kind, result, False)
+    result.requires_grad_(tensor.requires_grad)
+    memo[id(tensor)] = result
+    if tensor.grad is not None:
+        result.grad = copy.deepcopy(tensor.grad, memo)
+    return _with_state(result, copy.deepcopy(getattr(tensor, "__dict__", None), memo))

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from .. import _C
+from . import function
+from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 Variable = _C.Tensor
+
+
+def _node_metadata(self) -> dict:
+    return self.__dict__.setdefault("_metadata", {})
+
+
+_C.Node.metadata = property(_node_metadata, doc="A dictionary for whoever wants to note something on this node.")
+_C.Node.register_hook = lambda self, hook: function._add_hook(self._hooks(False), hook)
+_C.Node.register_prehook = lambda self, hook: function._add_hook(self._hooks(True), hook)
 
 
 def _as_tuple(x):

@@ -114,3 +114,6 @@ class UninitializedParameter(Parameter):
 def is_lazy(parameter) -> bool:
     """Whether the parameter still waits for its shape; always False here."""
     return False
+
+
+_C._set_parameter_type(Parameter)

@@ -1,0 +1,93 @@
+// The line of the user's program that recorded a node: the innermost frame outside the package. While recording only the
+// code object and the instruction are kept; the line is worked out when somebody asks.
+#include <cstring>
+
+#include "python/common.h"
+
+#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030c0000
+  #define RL_READS_FRAMES 1
+  #define Py_BUILD_CORE 1
+  #include <internal/pycore_frame.h>
+  #undef Py_BUILD_CORE
+#endif
+
+namespace rushlight::python {
+namespace {
+
+std::string package_folder;
+Py_ssize_t extra_index = -1;  // of the mark that a code object carries: 1 ours, 2 the user's
+
+bool ours(PyCodeObject* code) {
+  void* mark = nullptr;
+  _PyCode_GetExtra(reinterpret_cast<PyObject*>(code), extra_index, &mark);
+  if (!mark) {
+    const char* file = PyUnicode_AsUTF8(code->co_filename);
+    bool inside = file && (std::strncmp(file, package_folder.c_str(), package_folder.size()) == 0 || !std::strncmp(file, "<frozen", 7));
+    mark = reinterpret_cast<void*>(uintptr_t(inside ? 1 : 2));
+    _PyCode_SetExtra(reinterpret_cast<PyObject*>(code), extra_index, mark);
+  }
+  return mark == reinterpret_cast<void*>(uintptr_t(1));
+}
+
+void record(Source& s) {
+#ifdef RL_READS_FRAMES
+  // 3.11 keeps frames in a list of its own; making frame objects of them would cost more than the operation.
+  PyThreadState* state = _PyThreadState_UncheckedGet();
+  if (!state || !state->cframe) return;
+  for (_PyInterpreterFrame* f = state->cframe->current_frame; f; f = f->previous) {
+    if (ours(f->f_code)) continue;
+    s.code = Py_NewRef(f->f_code);
+    s.instruction = int32_t(reinterpret_cast<char*>(f->prev_instr) - reinterpret_cast<char*>(_PyCode_CODE(f->f_code)));
+    return;
+  }
+#else
+  if (!PyGILState_Check()) return;
+  PyFrameObject* f = PyEval_GetFrame();
+  Py_XINCREF(f);
+  while (f) {
+    PyCodeObject* code = PyFrame_GetCode(f);
+    if (!ours(code)) {
+      s.code = code;
+      s.instruction = PyFrame_GetLasti(f);
+      Py_DECREF(f);
+      return;
+    }
+    Py_DECREF(code);
+    PyFrameObject* back = PyFrame_GetBack(f);
+    Py_DECREF(f);
+    f = back;
+  }
+#endif
+}
+
+void release(Source& s) {
+  if (!Py_IsInitialized()) return;
+  Py_DECREF(static_cast<PyObject*>(s.code));
+  s.code = nullptr;
+}
+
+std::string describe(const Source& s) {
+  auto* code = static_cast<PyCodeObject*>(s.code);
+  int line = PyCode_Addr2Line(code, s.instruction);
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  std::string text = std::string(file ? file : "?") + ":" + std::to_string(line);
+  try {
+    nb::object getline = nb::module_::import_("linecache").attr("getline");
+    std::string source = nb::cast<std::string>(getline(nb::handle(code->co_filename), line).attr("strip")());
+    if (!source.empty()) text += ": " + source;
+  } catch (nb::python_error&) {  // the source is not there to be read
+  }
+  return text;
+}
+
+}  // namespace
+
+void bind_source(nb::module_& m) {
+  extra_index = _PyEval_RequestCodeExtraIndex(nullptr);
+  m.def("_set_package_folder", [](std::string folder) {
+    package_folder = std::move(folder);
+    source_hooks = {record, release, describe};
+  });
+}
+
+}  // namespace rushlight::python

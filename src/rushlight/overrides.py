@@ -1,0 +1,165 @@
+"""``__torch_function__``: classes that see every operation on them, and may do it otherwise."""
+
+from __future__ import annotations
+
+from functools import wraps
+
+from . import _C
+from ._C import Tensor
+
+_modes: list = []
+
+
+def is_tensor_like(obj) -> bool:
+    """Whether operations treat ``obj`` as a tensor: it is one, or defines ``__torch_function__``."""
+    return isinstance(obj, Tensor) or hasattr(type(obj), "__torch_function__")
+
+
+def has_torch_function(relevant_args) -> bool:
+    """Whether one of the arguments wants ``__torch_function__`` called."""
+    if _modes:
+        return True
+    return any(_overrides(type(a)) for a in relevant_args)
+
+
+def _overrides(kind: type) -> bool:
+    if kind is Tensor:
+        return False
+    method = getattr(kind, "__torch_function__", None)
+    return method is not None and method is not _C._disabled_torch_function_impl
+
+
+def _overloaded(args) -> list:
+    """One argument of each overriding class, subclasses before their bases, else from left to right."""
+    found: list = []
+    for a in args:
+        kind = type(a)
+        if not _overrides(kind) or any(type(f) is kind for f in found):
+            continue
+        at = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
+        found.insert(at, a)
+    return found
+
+
+def _flat(args, kwargs):
+    for a in (*args, *kwargs.values()):
+        if isinstance(a, (list, tuple)):
+            yield from a
+        else:
+            yield a
+
+
+def handle_torch_function(public_api, relevant_args, *args, **kwargs):
+    """Calls the ``__torch_function__`` of the arguments in turn until one answers."""
+    overloaded = _overloaded(relevant_args)
+    types = tuple(map(type, overloaded))
+    if _modes:
+        mode = _modes.pop()
+        _C._torch_function_mode(bool(_modes))
+        try:
+            result = mode.__torch_function__(public_api, types, args, kwargs)
+        finally:
+            _modes.append(mode)
+            _C._torch_function_mode(True)
+        if result is not NotImplemented:
+            return result
+    if not overloaded:
+        with DisableTorchFunction():
+            return public_api(*args, **kwargs)
+    for a in overloaded:
+        result = type(a).__torch_function__(public_api, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(
+        f"no implementation of {getattr(public_api, '__name__', public_api)} for "
+        f"{', '.join(k.__name__ for k in types)}: every __torch_function__ returned NotImplemented"
+    )
+
+
+def _dispatch(func, args, kwargs):
+    return handle_torch_function(func, list(_flat(args, kwargs)), *args, **kwargs)
+
+
+def _default(cls, func, types, args, kwargs):
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **(kwargs or {}))
+    if func in get_default_nowrap_functions():
+        return result
+    return _as_class(result, cls)
+
+
+def _as_class(result, cls):
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) or cls is Tensor else result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        items = [_as_class(r, cls) for r in result]
+        return result if all(a is b for a, b in zip(items, result, strict=True)) else type(result)(items)
+    return result
+
+
+def get_default_nowrap_functions() -> set:
+    """Functions whose results stay plain whatever the class of their arguments."""
+    return set()
+
+
+class DisableTorchFunctionSubclass:
+    """Inside, operations treat subclasses as plain tensors."""
+
+    def __enter__(self):
+        self._before = _C._torch_function_off(True)
+
+    def __exit__(self, *exc) -> None:
+        _C._torch_function_off(self._before)
+
+
+DisableTorchFunction = DisableTorchFunctionSubclass
+
+
+class TorchFunctionMode:
+    """A context in which ``__torch_function__`` of this object sees every operation.
+
+    >>> import rushlight as rl
+    >>> class Count(TorchFunctionMode):
+    ...     calls = 0
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         self.calls += 1
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Count() as count:
+    ...     _ = rl.ones(2).exp().neg()
+    >>> count.calls
+    2
+    """
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise NotImplementedError(f"{type(self).__name__} must define __torch_function__")
+
+    def __enter__(self):
+        _modes.append(self)
+        _C._torch_function_mode(True)
+        return self
+
+    def __exit__(self, *exc) -> None:
+        _modes.pop()
+        _C._torch_function_mode(bool(_modes))
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def overridable(function):
+    """Decorates a function written in Python over tensors, so that ``__torch_function__`` sees it as one operation."""
+
+    @wraps(function)
+    def wrapper(*args, **kwargs):
+        for a in args:
+            if type(a) is not Tensor and _overrides(type(a)):
+                return handle_torch_function(wrapper, list(_flat(args, kwargs)), *args, **kwargs)
+        return function(*args, **kwargs)
+
+    return wrapper
