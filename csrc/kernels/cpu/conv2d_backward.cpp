@@ -7,8 +7,6 @@
 namespace rushlight::kernels::RL_ISA {
 namespace {
 
-constexpr int64_t kBandBytes = 256 << 10;  // of windows of x and grad_y, to stay in the second-level cache
-
 template <class T>
 struct WeightGradient {
   const Conv2dShape& s;
@@ -36,7 +34,7 @@ WeightGradient<T> weight_gradient(const Conv2dShape& s, const T* x, Layout x_lay
                       .run_length = 0};
   g.padded_out = divide_up(g.c_out, kLanes<T>) * kLanes<T>;
   const int64_t row_bytes = (s.stride_h * g.window_width * g.c_in + s.w_out * g.padded_out) * int64_t(sizeof(T));
-  g.band_rows = min_of(s.h_out, max_of(max_of(1, kBandBytes / row_bytes), (s.kh - 1) * s.dil_h / s.stride_h));
+  g.band_rows = min_of(s.h_out, max_of(max_of(1, kWindowBytes / row_bytes), (s.kh - 1) * s.dil_h / s.stride_h));
   const bool touching = s.dil_w == 1;
   g.runs = touching ? s.kh : s.kh * s.kw;
   g.run_length = touching ? s.kw * g.c_in : g.c_in;
@@ -120,10 +118,14 @@ void grad_weight(const Conv2dShape& s, const T* x, Layout x_layout, const T* gra
     std::memset(grad_w, 0, size_t(weights) * sizeof(T));
     return;
   }
+  if (is_depthwise(s.groups, s.c_in / s.groups, s.c_out / s.groups) && s.c_in == s.groups)
+    return grad_weight_depthwise(s, ImageView<const T>(x, x_layout, s.c_in, s.h, s.w),
+                                 ImageView<const T>(grad_y, grad_y_layout, s.c_out, s.h_out, s.w_out),
+                                 ImageView<T>(grad_w, grad_w_layout, 1, s.kh, s.kw));
   const auto g = weight_gradient(s, x, x_layout, grad_y, grad_y_layout);
   const int64_t tiles = g.runs * divide_up(g.run_length, even_tile_rows(g.run_length));
   const int64_t work = s.n * s.h_out * s.w_out * weights;
-  const int64_t threads = work < 400'000 ? 1 : num_threads();
+  const int64_t threads = work < 2 * kParallelWork ? 1 : num_threads();
   // Shares of the images first; where they do not suffice, the tiles of the sums are split too.
   const int64_t shares = min_of(threads, s.n);
   const int64_t parts = min_of(tiles, divide_up(threads, shares * s.groups));

@@ -7,37 +7,7 @@
 namespace rushlight::kernels::RL_ISA {
 namespace {
 
-// Along one axis, output i is made from inputs i * step + offset[0 .. taps), and lies at first + i * out_step.
-struct Axis {
-  int64_t outputs, inputs, step, taps;
-  const int64_t* offset;   // ascending
-  const int64_t* element;  // which row or column of the weights each tap is
-  int64_t first, out_step;
-
-  int64_t lowest() const { return offset[0]; }
-  int64_t reach() const { return offset[taps - 1] - offset[0] + 1; }  // inputs one output spans
-};
-
-// Element (output channel, input channel, row, column) of a group's weights, as seen by the convolution at hand.
-template <class T>
-struct WeightView {
-  const T* data;
-  int64_t group_step, out_step, in_step, row_step, column_step;
-};
-
-template <class T>
-struct Convolution {
-  int64_t images, groups, c_in, c_out;  // channels of one group
-  Axis y, x;
-  ImageView<const T> in;
-  WeightView<T> weight;
-  const T* bias;
-  ImageView<T> out;
-};
-
-constexpr int64_t kPanelBytes = 256 << 10;   // of one panel of weights, to stay in the second-level cache
-constexpr int64_t kWindowBytes = 256 << 10;  // of a window of the image, likewise
-constexpr int64_t kParallelWork = 200'000;   // multiply-adds a thread should have to do
+constexpr int64_t kPanelBytes = 256 << 10;  // of one panel of weights, to stay in the second-level cache
 
 // Panels of kTileCols output channels, each as taps x input channels x kTileCols, zeros beyond the last channel.
 template <class T>
@@ -82,21 +52,6 @@ Cut cut(const Convolution<T>& k, int64_t panels) {
   cut.band_rows = divide_up(k.y.outputs, min_of(bands, k.y.outputs));
   cut.bands = divide_up(k.y.outputs, cut.band_rows);
   return cut;
-}
-
-// Moves a band of outputs of some channels from a buffer of pixels x kTileCols to where they belong.
-template <class T>
-void put_outputs(const Convolution<T>& k, const T* from, int64_t image, int64_t channel, int64_t channels, int64_t row,
-                 int64_t rows) {
-  constexpr int64_t width = kTileCols<T>;
-  T* to = k.out.at(image, channel, k.y.first + row * k.y.out_step, k.x.first);
-  if (k.y.out_step == 1 && k.x.out_step == 1)
-    return transpose(from, width, to, k.out.channel_step, rows * k.x.outputs, channels);
-  for (int64_t c = 0; c < channels; ++c)
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < k.x.outputs; ++j)
-        to[c * k.out.channel_step + i * k.y.out_step * k.out.row_step + j * k.x.out_step] =
-            from[(i * k.x.outputs + j) * width + c];
 }
 
 // Rows [row, row + rows) of the output, panels [panel, end_panel).
@@ -174,7 +129,7 @@ void convolve_band(const Convolution<T>& k, int64_t image, int64_t group, int64_
         }
       }
     }
-    if (buffered) put_outputs(k, outputs, image, group * k.c_out + channel, channels, row, rows);
+    if (buffered) put_outputs(k, outputs, image, group * k.c_out + channel, channels, row, rows, width);
   }
 }
 
@@ -192,6 +147,7 @@ template <class T>
 void convolve(const Convolution<T>& k) {
   if (k.images * k.groups * k.c_out * k.y.outputs * k.x.outputs == 0) return;
   if (k.c_in * k.y.taps * k.x.taps == 0) return fill_bias(k);
+  if (is_depthwise(k.groups, k.c_in, k.c_out)) return convolve_depthwise(k);
   constexpr int64_t width = kTileCols<T>;
   const int64_t taps = k.y.taps * k.x.taps, panels = divide_up(k.c_out, width);
   Scratch<T> packed(k.groups * panels * taps * k.c_in * width);

@@ -25,6 +25,37 @@ struct ImageView {
   }
 };
 
+// Along one axis, output i is made from inputs i * step + offset[0 .. taps), and lies at first + i * out_step.
+struct Axis {
+  int64_t outputs, inputs, step, taps;
+  const int64_t* offset;   // ascending
+  const int64_t* element;  // which row or column of the weights each tap is
+  int64_t first, out_step;
+
+  int64_t lowest() const { return offset[0]; }
+  int64_t reach() const { return offset[taps - 1] - offset[0] + 1; }  // inputs one output spans
+};
+
+// Element (output channel, input channel, row, column) of a group's weights, as seen by the convolution at hand.
+template <class T>
+struct WeightView {
+  const T* data;
+  int64_t group_step, out_step, in_step, row_step, column_step;
+};
+
+template <class T>
+struct Convolution {
+  int64_t images, groups, c_in, c_out;  // channels of one group
+  Axis y, x;
+  ImageView<const T> in;
+  WeightView<T> weight;
+  const T* bias;
+  ImageView<T> out;
+};
+
+constexpr int64_t kWindowBytes = 256 << 10;  // of windows in use at a time, to stay in the second-level cache
+constexpr int64_t kParallelWork = 200'000;   // multiply-adds a thread should have to do
+
 // Rows [row, row + height) and columns [column, column + width) of one image, in whole or in part outside of it.
 struct WindowRange {
   int64_t row, height, column, width;
@@ -54,10 +85,45 @@ void copy_window(const ImageView<const T>& x, int64_t image, int64_t first_chann
     } else if (x.column_step == channels && out_channels == channels) {
       std::memcpy(to, from, size_t((right - left) * channels) * sizeof(T));
     } else {
-      for (int64_t c = left; c < right; ++c, to += out_channels, from += x.column_step)
-        std::memcpy(to, from, size_t(channels) * sizeof(T));
+      for (int64_t column = left; column < right; ++column, to += out_channels, from += x.column_step) {
+        int64_t c = 0;
+        for (; c + kLanes<T> <= channels; c += kLanes<T>) Vec<T>::load(from + c).store(to + c);
+        if (c < channels) Vec<T>::load(from + c, int(channels - c)).store(to + c, int(channels - c));
+      }
     }
   }
 }
+
+// Moves a band of outputs of some channels from a buffer of pixels x width to where they belong.
+template <class T>
+void put_outputs(const Convolution<T>& k, const T* from, int64_t image, int64_t channel, int64_t channels, int64_t row,
+                 int64_t rows, int64_t width) {
+  T* to = k.out.at(image, channel, k.y.first + row * k.y.out_step, k.x.first);
+  if (k.y.out_step == 1 && k.x.out_step == 1)
+    return transpose(from, width, to, k.out.channel_step, rows * k.x.outputs, channels);
+  for (int64_t c = 0; c < channels; ++c)
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < k.x.outputs; ++j)
+        to[c * k.out.channel_step + i * k.y.out_step * k.out.row_step + j * k.x.out_step] =
+            from[(i * k.x.outputs + j) * width + c];
+}
+
+// Groups so small that a vector had better hold different groups than different channels of one.
+inline bool is_depthwise(int64_t groups, int64_t c_in, int64_t c_out) {
+  return groups > 1 && (c_in == 1 || c_out == 1) && c_in * c_out <= 4;
+}
+template <class T>
+void convolve_depthwise(const Convolution<T>& k);
+extern template void convolve_depthwise(const Convolution<float>&);
+extern template void convolve_depthwise(const Convolution<double>&);
+
+// With one input channel in each group.
+template <class T>
+void grad_weight_depthwise(const Conv2dShape& s, const ImageView<const T>& x, const ImageView<const T>& grad_y,
+                           const ImageView<T>& grad_weight);
+extern template void grad_weight_depthwise(const Conv2dShape&, const ImageView<const float>&,
+                                           const ImageView<const float>&, const ImageView<float>&);
+extern template void grad_weight_depthwise(const Conv2dShape&, const ImageView<const double>&,
+                                           const ImageView<const double>&, const ImageView<double>&);
 
 }  // namespace rushlight::kernels::RL_ISA
