@@ -169,11 +169,37 @@ Dims reversed(IntSpan s) {
   return r;
 }
 
+struct Range {
+  const char *begin, *end;
+};
+Range memory_range(const Tensor& t) {
+  int64_t low = 0, high = 0;
+  for (int64_t d = 0; d < t.dim(); d++) (t.strides()[d] < 0 ? low : high) += (t.sizes()[d] - 1) * t.strides()[d];
+  return {t.bytes() + low * t.itemsize(), t.bytes() + (high + 1) * t.itemsize()};
+}
+bool overlaps(const Tensor& a, const Tensor& b) {
+  if (a.storage() != b.storage() || a.numel() == 0 || b.numel() == 0) return false;
+  Range x = memory_range(a), y = memory_range(b);
+  return x.begin < y.end && y.begin < x.end;
+}
+bool same_view(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() && a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides();
+}
+
+}  // namespace
+
+void check_writable(const char* op, const Tensor& out) {
+  for (int64_t d = 0; d < out.dim(); d++)
+    RL_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1, std::string(op, strcspn(op, "(")),
+             ": several elements of the tensor written to share one memory location (it was made by expand())",
+             hint("clone() it first"));
+}
+
 // The layout of a new result: that of the first operand whose strides tell, dimension by dimension.
 Dims result_strides(std::span<const Tensor* const> in, IntSpan shape) {
   size_t n = shape.size();
-  Dims st[kMaxOperands];
-  for (size_t i = 0; i < in.size(); i++) st[i] = reversed(byte_strides(*in[i], shape));
+  SmallVec<Dims, kMaxOperands> st;
+  for (size_t i = 0; i < in.size(); i++) st.push_back(reversed(byte_strides(*in[i], shape)));
   Dims order;
   for (size_t d = n; d-- > 0;) order.push_back(d);
   auto compare = [&](int64_t a, int64_t b) {  // > 0: a belongs outside b
@@ -199,32 +225,6 @@ Dims result_strides(std::span<const Tensor* const> in, IntSpan shape) {
   for (int64_t d : order) strides[d] = s, s *= std::max<int64_t>(shape[d], 1);
   return strides;
 }
-
-struct Range {
-  const char *begin, *end;
-};
-Range memory_range(const Tensor& t) {
-  int64_t low = 0, high = 0;
-  for (int64_t d = 0; d < t.dim(); d++) (t.strides()[d] < 0 ? low : high) += (t.sizes()[d] - 1) * t.strides()[d];
-  return {t.bytes() + low * t.itemsize(), t.bytes() + (high + 1) * t.itemsize()};
-}
-bool overlaps(const Tensor& a, const Tensor& b) {
-  if (a.storage() != b.storage() || a.numel() == 0 || b.numel() == 0) return false;
-  Range x = memory_range(a), y = memory_range(b);
-  return x.begin < y.end && y.begin < x.end;
-}
-bool same_view(const Tensor& a, const Tensor& b) {
-  return a.bytes() == b.bytes() && a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides();
-}
-
-void check_writable(const char* op, const Tensor& out) {
-  for (int64_t d = 0; d < out.dim(); d++)
-    RL_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1, std::string(op, strcspn(op, "(")),
-             ": several elements of the tensor written to share one memory location (it was made by expand())",
-             hint("clone() it first"));
-}
-
-}  // namespace
 
 Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::span<const Tensor* const> in, DType compute,
                  DType result, const Tensor* out) {

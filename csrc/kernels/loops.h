@@ -21,6 +21,12 @@ inline Compute compute_of(DType d) {
 RL_API Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::span<const Tensor* const> in,
                         DType compute, DType result, const Tensor* out);
 
+// The layout of a new result of elementwise work over `in`, all broadcast to `shape`.
+Dims result_strides(std::span<const Tensor* const> in, IntSpan shape);
+
+// Raises where several elements of `out` share a place (it was made by expand()).
+void check_writable(const char* op, const Tensor& out);
+
 // Copies with conversion and broadcasting; overlapping memory is handled.
 RL_API void copy_into(const Tensor& to, const Tensor& from);
 RL_API void fill(const Tensor& t, const Scalar& value);

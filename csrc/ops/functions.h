@@ -92,6 +92,35 @@ RL_API Tensor select_index(const Tensor& t, int64_t dim, int64_t index);  // x[.
 RL_API Tensor slice(const Tensor& t, int64_t dim, OptInt start, OptInt end, int64_t step = 1);
 RL_API Tensor narrow(const Tensor& t, int64_t dim, int64_t start, int64_t length);
 RL_API Tensor flatten(const Tensor& t, int64_t start = 0, int64_t end = -1);
+RL_API Tensor alias_view(const Tensor& t);  // x[...]
+RL_API Tensor diagonal(const Tensor& t, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
+RL_API Tensors split(const Tensor& t, int64_t size, int64_t dim = 0);
+RL_API Tensors split(const Tensor& t, IntSpan sizes, int64_t dim = 0);
+RL_API Tensors chunk(const Tensor& t, int64_t chunks, int64_t dim = 0);
+RL_API Tensors unbind(const Tensor& t, int64_t dim = 0);
+
+// Joining, reordering, repeating.
+RL_API Tensor cat(std::span<const Tensor> ts, int64_t dim = 0);
+RL_API Tensor stack(std::span<const Tensor> ts, int64_t dim = 0);
+RL_API Tensor flip(const Tensor& t, IntSpan dims);
+RL_API Tensor roll(const Tensor& t, IntSpan shifts, IntSpan dims);
+RL_API Tensor repeat(const Tensor& t, IntSpan repeats);
+RL_API Tensor tril(const Tensor& t, int64_t diagonal = 0);
+RL_API Tensor triu(const Tensor& t, int64_t diagonal = 0);
+
+// Elements at indices.
+RL_API Tensor index(const Tensor& t, std::span<const Tensor> indices);  // undefined: the whole dimension
+RL_API Tensor index_put(const Tensor& t, std::span<const Tensor> indices, const Tensor& values, bool accumulate = false);
+RL_API Tensor index_put_(const Tensor& t, std::span<const Tensor> indices, const Tensor& values, bool accumulate = false);
+RL_API Tensor index_select(const Tensor& t, int64_t dim, const Tensor& index);
+RL_API Tensor index_add(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha = 1);
+RL_API Tensor gather(const Tensor& t, int64_t dim, const Tensor& index);
+RL_API Tensor scatter(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& src);
+RL_API Tensor scatter_add(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& src);
+RL_API Tensor masked_fill(const Tensor& t, const Tensor& mask, const Tensor& value);
+RL_API Tensor masked_fill_(const Tensor& t, const Tensor& mask, const Tensor& value);
+RL_API Tensor masked_select(const Tensor& t, const Tensor& mask);
+RL_API Tensor nonzero(const Tensor& t);
 
 // Reductions.
 RL_API Tensor sum(const Tensor& t);

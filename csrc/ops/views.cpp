@@ -296,6 +296,73 @@ struct Narrow {
   }
 };
 
+// --- The same tensor with another geometry ------------------------------------------------------------------------------
+
+// Makes self the view that `V` would return. The node is that of the view; a view of something takes its gradient
+// through its base, as after any in-place operation.
+template <class V, class... A>
+Tensor become(const Tensor& self, const char* name, const A&... a) {
+  check_inplace(self, name);
+  auto node = Ref<NodeOf<V>>::adopt(new NodeOf<V>);
+  bool recording = requires_grad(self) && tls.grad_enabled;
+  if (recording) {
+    detail::prepare(node.get(), node->ctx);
+    detail::add_input(node.get(), node->ctx, self);
+  }
+  Tensor v;
+  {
+    NoGradGuard guard;
+    v = node->op.forward(node->ctx, self, a...);
+  }
+  TensorImpl* p = self.impl();
+  p->sizes = v.sizes(), p->strides = v.strides(), p->offset = v.offset();
+  p->refresh();
+  self.bump_version();
+  if (recording && is_view(self)) {
+    p->autograd->view->version = self.version() - 1;
+    grad_fn(self);
+  } else if (recording) {
+    rebase_history(self, node);
+  }
+  return self;
+}
+
+struct TransposeInplace {
+  static constexpr auto schema = "transpose_(Tensor self, int dim0, int dim1) -> Tensor";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x, int64_t a, int64_t b) { return become<Transpose>(x, schema, a, b); }
+};
+struct SwapaxesInplace {
+  static constexpr auto schema = "swapaxes_(Tensor self, int axis0, int axis1) -> Tensor";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x, int64_t a, int64_t b) { return become<Transpose>(x, schema, a, b); }
+};
+struct SwapdimsInplace {
+  static constexpr auto schema = "swapdims_(Tensor self, int dim0, int dim1) -> Tensor";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x, int64_t a, int64_t b) { return become<Transpose>(x, schema, a, b); }
+};
+struct TInplace {
+  static constexpr auto schema = "t_(Tensor self) -> Tensor";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x) { return become<T>(x, schema); }
+};
+struct UnsqueezeInplace {
+  static constexpr auto schema = "unsqueeze_(Tensor self, int dim) -> Tensor";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x, int64_t d) { return become<Unsqueeze>(x, schema, d); }
+};
+struct SqueezeAllInplace {
+  static constexpr auto schema = "squeeze_(Tensor self) -> Tensor";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x) { return become<SqueezeAll>(x, schema); }
+};
+struct SqueezeInplace {
+  static constexpr auto schema = "squeeze_(Tensor self, int[1] dim) -> Tensor";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x, IntSpan d) { return become<Squeeze>(x, schema, d); }
+};
+
 RL_BIND(AsStrided, both)
 RL_BIND(View, method)
 RL_BIND(Reshape, both)
@@ -309,6 +376,13 @@ RL_BIND(Squeeze, both)
 RL_BIND(Select, both)
 RL_BIND(Slice, hidden)
 RL_BIND(Narrow, both)
+RL_BIND(TransposeInplace, method)
+RL_BIND(SwapaxesInplace, method)
+RL_BIND(SwapdimsInplace, method)
+RL_BIND(TInplace, method)
+RL_BIND(UnsqueezeInplace, method)
+RL_BIND(SqueezeAllInplace, method)
+RL_BIND(SqueezeInplace, method)
 
 }  // namespace
 }  // namespace ops

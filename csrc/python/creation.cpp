@@ -160,7 +160,4 @@ void bind_creation(nb::module_& m) {
   });
 }
 
-PyObject* get_item(PyObject*, PyObject*) { return guarded([]() -> PyObject* { fail(ErrorKind::NotImplemented, "indexing"); }); }
-int set_item(PyObject*, PyObject*, PyObject*) { return guarded_int([] { fail(ErrorKind::NotImplemented, "indexing"); }); }
-
 }  // namespace rushlight::python

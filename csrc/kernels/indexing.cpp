@@ -1,0 +1,363 @@
+#include "kernels/indexing.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/thread_pool.h"
+#include "base/unlocked.h"
+#include "kernels/loops.h"
+
+namespace rushlight::kernels {
+namespace {
+
+constexpr int64_t kGrain = 16384;  // elements for one thread
+
+// Calls f(Tag<T>()) with an unsigned integer of the size of a dtype's elements: for what only moves them.
+template <class F>
+void visit_size(DType d, F&& f) {
+  switch (itemsize(d)) {
+    case 1:
+      return f(Tag<uint8_t>());
+    case 2:
+      return f(Tag<uint16_t>());
+    case 4:
+      return f(Tag<uint32_t>());
+    default:
+      return f(Tag<uint64_t>());
+  }
+}
+
+template <class T>
+T combine(Combine how, T a, T b) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return how == Combine::assign ? b : how == Combine::add || how == Combine::maximum ? (a || b) : (a && b);
+  } else {
+    switch (how) {
+      case Combine::add:
+        return T(a + b);
+      case Combine::multiply:
+        return T(a * b);
+      case Combine::minimum:
+        return b != b || b < a ? b : a;
+      case Combine::maximum:
+        return b != b || b > a ? b : a;
+      default:
+        return b;
+    }
+  }
+}
+
+// Dimensions of two operands with those of size 1 dropped and neighbours merged; innermost last.
+struct Pair {
+  Dims sizes, a, b;
+  void add(int64_t size, int64_t sa, int64_t sb) {
+    if (size == 1) return;
+    if (!sizes.empty() && a.back() == size * sa && b.back() == size * sb) {
+      sizes.back() *= size, a.back() = sa, b.back() = sb;
+      return;
+    }
+    sizes.push_back(size), a.push_back(sa), b.push_back(sb);
+  }
+  int64_t numel() const {
+    int64_t n = 1;
+    for (int64_t s : sizes) n *= s;
+    return n;
+  }
+  void locate(int64_t i, int64_t& at_a, int64_t& at_b) const {
+    at_a = at_b = 0;
+    for (size_t d = sizes.size(); d-- > 0;) {
+      int64_t k = i % sizes[d];
+      i /= sizes[d];
+      at_a += k * a[d], at_b += k * b[d];
+    }
+  }
+};
+
+// The memory of x seen through an IndexPlan, beside a tensor of the result's shape ("other").
+struct Places {
+  Pair plain;                   // dimensions that are taken whole: x's and values' strides
+  std::vector<int64_t> places;  // of x
+  std::vector<int64_t> other;
+  int64_t inner = 1, inner_x = 0, inner_other = 0;  // the innermost plain dimension, apart
+
+  Places(const IndexPlan& p, const Tensor& values) {
+    Dims strides = values.strides();
+    for (size_t d = 0; d < p.shape.size(); d++)
+      if (values.sizes()[d] == 1) strides[d] = 0;
+    places = p.offsets();
+    Pair along;
+    for (size_t d = p.at; d < p.at + p.n; d++) along.add(p.shape[d], 0, strides[d]);
+    other.resize(places.size());
+    for (size_t i = 0, n = places.size(); i < n; i++) {
+      int64_t none;
+      along.locate(i, none, other[i]);
+    }
+    for (size_t d = 0; d < p.shape.size(); d++)
+      if (d < p.at || d >= p.at + p.n) plain.add(p.shape[d], p.own_strides[d], strides[d]);
+    if (!plain.sizes.empty()) {
+      inner = plain.sizes.back(), inner_x = plain.a.back(), inner_other = plain.b.back();
+      plain.sizes.pop_back(), plain.a.pop_back(), plain.b.pop_back();
+    }
+  }
+};
+
+template <class T>
+void copy_run(T* to, int64_t ts, const T* from, int64_t fs, int64_t n) {
+  if (ts == 1 && fs == 1) {
+    std::memcpy(to, from, n * sizeof(T));
+  } else {
+    for (int64_t i = 0; i < n; i++) to[i * ts] = from[i * fs];
+  }
+}
+
+}  // namespace
+
+// --- Indexing by several tensors
+// ----------------------------------------------------------------------------------------
+
+IndexPlan::IndexPlan(const char* op, const Tensor& x, std::span<const Tensor> given) {
+  RL_CHECK_KIND(int64_t(given.size()) <= x.dim(), Index, "too many indices: ", given.size(), " for a tensor of ",
+                x.dim(), " dimension", x.dim() == 1 ? "" : "s");
+  Dims broadcast;
+  int64_t first = -1, last = -1;
+  bool adjacent = true;
+  for (size_t d = 0; d < given.size(); d++) {
+    if (!given[d]) continue;
+    if (first < 0)
+      first = d;
+    else
+      adjacent &= last + 1 == int64_t(d);
+    last = d;
+    try {
+      broadcast = broadcast_shapes(broadcast, given[d].sizes());
+    } catch (const Error&) {
+      std::string shapes;
+      for (const Tensor& t : given)
+        if (t) shapes += (shapes.empty() ? "" : ", ") + detail::concat(t.sizes());
+      fail(ErrorKind::Index, std::string(op, strcspn(op, "(")), ": the indices' shapes ", shapes,
+           " do not broadcast together", hint("to take all combinations, index with a[:, None] and b"));
+    }
+    dims.push_back(d), index_sizes.push_back(x.sizes()[d]), index_strides.push_back(x.strides()[d]);
+  }
+  for (const Tensor& t : given) {
+    if (!t) continue;
+    Dims strides;
+    int64_t lead = broadcast.size() - t.dim();
+    for (size_t d = 0; d < broadcast.size(); d++) {
+      int64_t own = int64_t(d) - lead;
+      strides.push_back(own < 0 || (t.sizes()[own] == 1 && broadcast[d] != 1) ? 0 : t.strides()[own]);
+    }
+    indices.push_back(alias(t, broadcast, strides, t.offset()));
+  }
+  n = broadcast.size();
+  at = adjacent ? std::max<int64_t>(first, 0) : 0;
+  for (int64_t d = 0; d <= x.dim(); d++) {
+    bool here = adjacent ? d == std::max<int64_t>(first, 0) : d == 0;
+    if (here)
+      for (int64_t s : broadcast) shape.push_back(s), own_strides.push_back(0);
+    if (d == x.dim() || (size_t(d) < given.size() && given[d])) continue;
+    shape.push_back(x.sizes()[d]), own_strides.push_back(x.strides()[d]);
+  }
+  // An index into nothing is an error unless nothing is asked for.
+  if (product(broadcast) > 0)
+    for (int64_t s : index_sizes)
+      RL_CHECK_KIND(s > 0 || product(shape) == 0, Index, "index is out of bounds for a dimension of size 0");
+}
+
+std::vector<int64_t> IndexPlan::offsets() const {
+  int64_t count = n ? product(IntSpan(shape.data() + at, n)) : 1;
+  std::vector<int64_t> out(count, 0);
+  if (indices.empty()) return out;
+  Dims sizes = indices[0].sizes();
+  for (size_t k = 0; k < indices.size(); k++) {
+    const Tensor& t = indices[k];
+    Pair walk;
+    for (size_t d = 0; d < sizes.size(); d++) walk.add(sizes[d], t.strides()[d], 0);
+    const int64_t* p = t.data<int64_t>();
+    int64_t size = index_sizes[k], stride = index_strides[k];
+    bool flat = walk.sizes.size() <= 1;
+    int64_t step = walk.sizes.empty() ? 0 : walk.a[0];
+    parallel_for(0, count, kGrain, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; i++) {
+        int64_t place = i * step, none;
+        if (!flat) walk.locate(i, place, none);
+        int64_t v = p[place], w = v < 0 ? v + size : v;
+        if (uint64_t(w) >= uint64_t(size)) [[unlikely]]
+          fail(ErrorKind::Index, "index ", v, " is out of bounds for dimension ", dims[k], " with size ", size);
+        out[i] += w * stride;
+      }
+    });
+  }
+  return out;
+}
+
+Tensor take_at(const char* op, const Tensor& x, std::span<const Tensor> indices) {
+  IndexPlan p(op, x, indices);
+  // The layout of the result follows x's where whole dimensions are taken, and the indices' in theirs.
+  std::vector<Tensor> operands{alias(x, p.shape, p.own_strides, x.offset())};
+  for (const Tensor& t : p.indices) {
+    Dims strides(p.shape.size(), 0);
+    for (size_t d = 0; d < p.n; d++) strides[p.at + d] = t.strides()[d];
+    operands.push_back(alias(x, p.shape, strides, x.offset()));
+  }
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& t : operands) pointers.push_back(&t);
+  Tensor out = empty_strided(p.shape, result_strides(pointers, p.shape), x.dtype(), x.device());
+  if (out.is_meta() || out.numel() == 0) {
+    if (!out.is_meta() && product(IntSpan(p.shape.data() + p.at, p.n)) > 0) p.offsets();
+    return out;
+  }
+  Unlocked unlocked(out.numel());
+  Places s(p, out);
+  int64_t outer = s.plain.numel(), count = s.places.size();
+  visit_size(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = x.data<T>();
+    T* to = out.data<T>();
+    // Along the shorter run in the middle: x[:, index] reads row by row.
+    bool swap = s.inner_other != 1 && s.inner > 1 && count > 1;
+    if (swap) {
+      parallel_for(0, outer * s.inner, std::max<int64_t>(1, kGrain / count), [&](int64_t b, int64_t e) {
+        for (int64_t i = b; i < e; i++) {
+          int64_t ax, ao;
+          s.plain.locate(i / s.inner, ax, ao);
+          const T* f = from + ax + i % s.inner * s.inner_x;
+          T* t = to + ao + i % s.inner * s.inner_other;
+          for (int64_t k = 0; k < count; k++) t[s.other[k]] = f[s.places[k]];
+        }
+      });
+      return;
+    }
+    parallel_for(0, outer * count, std::max<int64_t>(1, kGrain / s.inner), [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e;) {
+        int64_t ax, ao, k = i % count, stop = std::min(e, i - k + count);
+        s.plain.locate(i / count, ax, ao);
+        for (; i < stop; i++, k++)
+          copy_run(to + ao + s.other[k], s.inner_other, from + ax + s.places[k], s.inner_x, s.inner);
+      }
+    });
+  });
+  return out;
+}
+
+void put_at(const char* op, const Tensor& x, std::span<const Tensor> indices, const Tensor& values, Combine how) {
+  IndexPlan p(op, x, indices);
+  Dims shape = values.sizes() == p.shape ? p.shape : broadcast_shapes(p.shape, values.sizes());
+  RL_CHECK(shape == p.shape, std::string(op, strcspn(op, "(")), ": values of shape ", values.sizes(),
+           " do not broadcast to the indexed shape ", p.shape);
+  if (x.is_meta()) return;
+  if (product(shape) == 0) {
+    p.offsets();
+    return;
+  }
+  Tensor v = values;
+  if (v.storage() == x.storage()) v = clone(v);
+  Dims strides(p.shape.size(), 0);
+  int64_t lead = int64_t(p.shape.size()) - v.dim();
+  for (int64_t d = 0; d < v.dim(); d++)
+    if (v.sizes()[d] != 1) strides[lead + d] = v.strides()[d];
+  v = alias(v, p.shape, strides, v.offset());
+  Unlocked unlocked(v.numel());
+  Places s(p, v);
+  int64_t outer = s.plain.numel(), count = s.places.size();
+  auto rows = [&](auto&& write) {  // write(x offset, values offset) moves one run
+    // Writes to one place must keep their order: threads share the plain dimensions among them, or the range of places.
+    if (outer > 1 || count * s.inner < 2 * kGrain || num_threads() == 1) {
+      parallel_for(0, outer, std::max<int64_t>(1, kGrain / (count * s.inner)), [&](int64_t b, int64_t e) {
+        for (int64_t o = b; o < e; o++) {
+          int64_t ax, ao;
+          s.plain.locate(o, ax, ao);
+          for (int64_t k = 0; k < count; k++) write(ax + s.places[k], ao + s.other[k]);
+        }
+      });
+      return;
+    }
+    auto [low, high] = std::minmax_element(s.places.begin(), s.places.end());
+    int64_t first = *low, span = *high - *low + 1, parts = std::min<int64_t>(span, num_threads());
+    if (s.inner < 4) parts = 1;  // looking at every place costs more than writing a few
+    parallel_for(0, parts, 1, [&](int64_t b, int64_t e) {
+      int64_t from = first + span / parts * b + std::min(b, span % parts),
+              to = first + span / parts * e + std::min(e, span % parts);
+      for (int64_t k = 0; k < count; k++)
+        if (s.places[k] >= from && s.places[k] < to) write(s.places[k], s.other[k]);
+    });
+  };
+  if (how == Combine::assign) {
+    visit_size(x.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T* to = x.data<T>();
+      const T* from = v.data<T>();
+      rows([&](int64_t a, int64_t b) { copy_run(to + a, s.inner_x, from + b, s.inner_other, s.inner); });
+    });
+    return;
+  }
+  visit(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* to = x.data<T>();
+    const T* from = v.data<T>();
+    rows([&](int64_t a, int64_t b) {
+      T* t = to + a;
+      const T* f = from + b;
+      for (int64_t i = 0; i < s.inner; i++) t[i * s.inner_x] = combine<T>(how, t[i * s.inner_x], f[i * s.inner_other]);
+    });
+  });
+}
+
+// --- Where elements are not zero
+// ----------------------------------------------------------------------------------------
+
+namespace {
+
+// Calls f(b, e, part) on equal parts of [0, n): the same parts each time, so that counts of one pass place the next.
+constexpr int64_t kPart = 1 << 15;
+template <class F>
+void in_parts(int64_t n, F&& f) {
+  parallel_for(0, (n + kPart - 1) / kPart, 1, [&](int64_t b, int64_t e) {
+    for (int64_t i = b; i < e; i++) f(i * kPart, std::min(n, (i + 1) * kPart), i);
+  });
+}
+
+template <class T>
+std::vector<int64_t> count_parts(const T* p, int64_t n) {
+  std::vector<int64_t> counts((n + kPart - 1) / kPart, 0);
+  in_parts(n, [&](int64_t b, int64_t e, int64_t part) {
+    int64_t c = 0;
+    for (int64_t i = b; i < e; i++) c += p[i] != T(0);
+    counts[part] = c;
+  });
+  return counts;
+}
+
+}  // namespace
+
+Tensor nonzero(const Tensor& x) {
+  RL_CHECK_KIND(!x.is_meta(), NotImplemented,
+                "nonzero: how many elements are not zero is unknown without their values");
+  Tensor c = contiguous(x);
+  return visit(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* p = c.data<T>();
+    std::vector<int64_t> counts = count_parts(p, c.numel()), starts;
+    int64_t total = 0;
+    for (int64_t n : counts) starts.push_back(total), total += n;
+    // One column after another, as its parts are used one by one.
+    Tensor out = empty_strided({total, x.dim()}, {1, std::max<int64_t>(total, 1)}, DType::Int64, x.device());
+    int64_t* to = out.data<int64_t>();
+    Unlocked unlocked(c.numel());
+    in_parts(c.numel(), [&](int64_t b, int64_t e, int64_t part) {
+      int64_t k = starts[part];
+      Dims at(size_t(x.dim()), 0);
+      for (int64_t d = x.dim() - 1, rest = b; d >= 0; d--) at[d] = rest % x.sizes()[d], rest /= x.sizes()[d];
+      for (int64_t i = b; i < e; i++) {
+        if (p[i] != T(0)) {
+          for (int64_t d = 0; d < x.dim(); d++) to[k + d * total] = at[d];
+          k++;
+        }
+        for (int64_t d = x.dim() - 1; d >= 0 && ++at[d] == x.sizes()[d]; d--) at[d] = 0;
+      }
+    });
+    return out;
+  });
+}
+
+}  // namespace rushlight::kernels
