@@ -1,7 +1,6 @@
 """Saving and loading: what comes back, what is refused, and what survives a kill."""
 
 import collections
-import copy
 import io
 import os
 import pathlib
@@ -19,7 +18,7 @@ import pytest
 
 import rushlight as rl
 from rushlight import serialization
-from rushlight._tensor_pickle import reduce_tensor
+from rushlight._tensor_pickle import deepcopy_tensor, reduce_tensor
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 
@@ -237,12 +236,24 @@ def test_pickle(protocol):
     assert row.tolist() == [-1] * 6
 
 
-def test_deepcopy_of_what_reduces():
-    function, args = reduce_tensor(BASE[1])
-    copied = function(*copy.deepcopy(args))
-    assert same(copied, BASE[1])
-    copied.zero_()
-    assert BASE[1, 1].item() == 7
+@pytest.mark.parametrize("name", [name for name, value in OBJECTS.items() if isinstance(value, rl.Tensor)])
+def test_deepcopy(name):
+    assert same(deepcopy_tensor(OBJECTS[name], {}), OBJECTS[name])
+
+
+def test_deepcopy_shares_what_was_shared():
+    memo = {}
+    base, row, again = (deepcopy_tensor(tensor, memo) for tensor in (BASE, BASE[1], BASE))
+    base[1] = -1
+    assert row.tolist() == [-1] * 6 and again is base and BASE[1, 1].item() == 7
+    leaf = rl.ones(2, requires_grad=True)
+    leaf.grad = rl.ones(2)
+    leaf.label = ["mine"]
+    copied = deepcopy_tensor(leaf, {})
+    assert copied.grad.tolist() == [1, 1] and copied.grad is not leaf.grad
+    assert copied.label == ["mine"] and copied.label is not leaf.label
+    with pytest.raises(RuntimeError, match="deep-copied"):
+        deepcopy_tensor(leaf * 2, {})
 
 
 # ---- what is refused

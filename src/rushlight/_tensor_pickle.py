@@ -6,6 +6,7 @@ it together again have PyTorch's names, for its files are read and written by th
 
 from __future__ import annotations
 
+import copy
 import pickle
 import weakref
 from collections import OrderedDict
@@ -52,7 +53,7 @@ class Storage:
     def cuda(self, index: int | None = None) -> Storage:
         return self.to("cuda" if index is None else f"cuda:{index}")
 
-    def __reduce_ex__(self, protocol: int):
+    def __reduce_ex__(self, protocol):
         content: Any = memory_of(self.flat.cpu())
         content = pickle.PickleBuffer(content) if protocol >= 5 and len(content) else bytes(content)
         return _storage_from_bytes, (content, self.flat.dtype)
@@ -235,8 +236,6 @@ def reduce_tensor(tensor: Tensor, protocol: int = 2):
 
 def deepcopy_tensor(tensor: Tensor, memo: dict) -> Tensor:
     """What `Tensor.__deepcopy__` returns: tensors that shared memory do so in the copy, `.grad` is copied too."""
-    import copy
-
     if id(tensor) in memo:
         return memo[id(tensor)]
     if not tensor.is_leaf:
