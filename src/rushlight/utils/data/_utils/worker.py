@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import sys
 from collections.abc import Callable
@@ -60,13 +61,10 @@ class Failure:
         self.kind: type[BaseException] = type(error)
         trace = "".join(traceback.format_exception(error)).rstrip()
         self.message = f"Caught {self.kind.__name__} {where}.\nOriginal {trace}"
-        if self.kind.__module__ == "__main__" or "<locals>" in self.kind.__qualname__:
-            import pickle
-
-            try:
-                pickle.dumps(self.kind)
-            except (pickle.PicklingError, AttributeError):  # cannot travel; its name is in the message
-                self.kind = RuntimeError
+        try:
+            pickle.dumps(self.kind)
+        except (pickle.PicklingError, AttributeError):  # a local class cannot travel; its name is in the message
+            self.kind = RuntimeError
 
     def reraise(self):
         raise self.build() from None
