@@ -96,6 +96,7 @@ void bind_source(nb::module_& m);
 nb::object node_hook_table(const Ref<Node>& node, bool before);
 nb::tuple run_node(const Ref<Node>& node, nb::args grads);
 void bind_exchange(nb::module_& m);
+void bind_optimizers(nb::module_& m);
 extern PyNumberMethods number_slots;
 PyObject* rich_compare(PyObject* a, PyObject* b, int op);
 PyObject* get_item(PyObject* self, PyObject* index);

@@ -51,16 +51,13 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             data = rl.empty(0)
         _check_tensor(data, "Parameter")
         if type(data) is Tensor or isinstance(data, cls):
-            return Tensor._make_subclass(cls, data, requires_grad)
+            return _C._make_subclass(cls, data, requires_grad)
         result = data.detach().requires_grad_(requires_grad)
         result._is_param = True
         return result
 
-    # What operations on parameters give is a plain Tensor.
-    __torch_function__ = _C._disabled_torch_function_impl
-
     def __repr__(self):
-        plain = Tensor._make_subclass(Tensor, self, self.requires_grad)
+        plain = _C._make_subclass(Tensor, self, self.requires_grad)
         return "Parameter containing:\n" + Tensor.__repr__(plain)
 
     def __deepcopy__(self, memo):
@@ -69,6 +66,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         copy = type(self)(self.data.clone(memory_format=rl.preserve_format), self.requires_grad)
         memo[id(self)] = copy
         return copy
+
+
+_C._set_parameter_type(Parameter)  # on which operations are as fast as on a Tensor, and give one
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):
@@ -97,8 +97,6 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         result.persistent = persistent
         result._is_buffer = True
         return result
-
-    __torch_function__ = _C._disabled_torch_function_impl
 
 
 class UninitializedParameter(Parameter):
