@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/unlocked.h"
+#include "kernels/cpu/optim_step.h"
 #include "kernels/loops.h"
 
 namespace rushlight::kernels {

@@ -3,7 +3,7 @@
 #pragma once
 #include <span>
 
-#include "kernels/cpu/optim_step.h"
+#include "kernels/cpu/optim_args.h"
 #include "tensor/tensor.h"
 
 namespace rushlight::kernels {

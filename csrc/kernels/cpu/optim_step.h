@@ -5,21 +5,9 @@
 #include <cstdint>
 
 #include "kernels/cpu/dispatch.h"
+#include "kernels/cpu/optim_args.h"
 
 namespace rushlight::kernels {
-
-struct SgdArgs {
-  double lr, momentum, dampening, weight_decay;
-  bool nesterov, maximize;
-  bool first;  // the momentum buffer holds nothing yet: it becomes the gradient
-};
-
-struct AdamArgs {
-  double lr, beta1, beta2, eps, weight_decay;
-  double step_size, bias_correction2_sqrt;  // lr / (1 - beta1^t) and sqrt(1 - beta2^t)
-  bool maximize;
-  bool decoupled;  // weight decay shrinks the parameter (AdamW) rather than adding to the gradient
-};
 
 // buf may be null where momentum is 0.
 RL_KERNEL(void, sgd_step_f32, float* param, const float* grad, float* buf, int64_t n, const SgdArgs& args)
