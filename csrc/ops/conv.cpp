@@ -16,15 +16,6 @@ int64_t work_of(const Conv2dShape& s) {
   return s.n * s.c_out * s.h_out * s.w_out * (s.c_in / s.groups) * s.kh * s.kw / 16;
 }
 
-#define RL_CALL(kernel, dtype, ...)     \
-  if ((dtype) == DType::Float32) {      \
-    using T = float;                    \
-    kernels::kernel##_f32(__VA_ARGS__); \
-  } else {                              \
-    using T = double;                   \
-    kernels::kernel##_f64(__VA_ARGS__); \
-  }
-
 Tensor conv_forward(const Conv2dShape& s, const Tensor& input, const Tensor& w, const Tensor& b) {
   const bool last = prefers_channels_last(input) || prefers_channels_last(w);
   Tensor y = empty_image({s.n, s.c_out, s.h_out, s.w_out}, last, input);
@@ -34,8 +25,8 @@ Tensor conv_forward(const Conv2dShape& s, const Tensor& input, const Tensor& w, 
   const Layout to = last ? Layout::channels_last : Layout::channels_first;
   {
     Unlocked unlocked(work_of(s));
-    RL_CALL(conv2d_forward, y.dtype(), s, x.data<T>(), x.layout, weight.data<T>(), weight.layout,
-            bias ? bias.data<T>() : nullptr, y.data<T>(), to)
+    RL_CALL_FLOAT(conv2d_forward, y.dtype(), s, x.data<T>(), x.layout, weight.data<T>(), weight.layout,
+                  bias ? bias.data<T>() : nullptr, y.data<T>(), to)
   }
   return in_dtype_of(input, y);
 }
@@ -49,7 +40,8 @@ Tensor conv_grad_input(const Conv2dShape& s, const Tensor& gy, const Tensor& w) 
   const Layout to = last ? Layout::channels_last : Layout::channels_first;
   {
     Unlocked unlocked(work_of(s));
-    RL_CALL(conv2d_grad_input, gx.dtype(), s, g.data<T>(), g.layout, weight.data<T>(), weight.layout, gx.data<T>(), to)
+    RL_CALL_FLOAT(conv2d_grad_input, gx.dtype(), s, g.data<T>(), g.layout, weight.data<T>(), weight.layout,
+                  gx.data<T>(), to)
   }
   return in_dtype_of(gy, gx);
 }
@@ -63,7 +55,7 @@ Tensor conv_grad_weight(const Conv2dShape& s, const Tensor& input, const Tensor&
   const Layout to = last ? Layout::channels_last : Layout::channels_first;
   {
     Unlocked unlocked(work_of(s));
-    RL_CALL(conv2d_grad_weight, gw.dtype(), s, x.data<T>(), x.layout, g.data<T>(), g.layout, gw.data<T>(), to)
+    RL_CALL_FLOAT(conv2d_grad_weight, gw.dtype(), s, x.data<T>(), x.layout, g.data<T>(), g.layout, gw.data<T>(), to)
   }
   return in_dtype_of(input, gw);
 }
@@ -75,7 +67,7 @@ Tensor conv_grad_bias(const Conv2dShape& s, const Tensor& gy) {
   const Image g(gy, gb.dtype());
   {
     Unlocked unlocked(gy.numel() / 8);
-    RL_CALL(conv2d_grad_bias, gb.dtype(), s, g.data<T>(), g.layout, gb.data<T>())
+    RL_CALL_FLOAT(conv2d_grad_bias, gb.dtype(), s, g.data<T>(), g.layout, gb.data<T>())
   }
   return in_dtype_of(gy, gb);
 }

@@ -1,12 +1,27 @@
-// Images for kernels that take float32 or float64 in one of two layouts.
+// What operations need to call kernels that take float32 or float64, and images in one of two layouts.
 #pragma once
 #include "kernels/cpu/conv2d.h"
 #include "kernels/loops.h"
+
+// RL_CALL_FLOAT(softmax, d, x.data<T>(), ...) calls kernels::softmax_f32 or softmax_f64 with T to match.
+#define RL_CALL_FLOAT(kernel, dtype, ...) \
+  if ((dtype) == DType::Float32) {        \
+    using T = float;                      \
+    kernels::kernel##_f32(__VA_ARGS__);   \
+  } else {                                \
+    using T = double;                     \
+    kernels::kernel##_f64(__VA_ARGS__);   \
+  }
 
 namespace rushlight::ops {
 
 // The dtype that kernels compute in.
 inline DType float_of(const Tensor& t) { return t.dtype() == DType::Float64 ? DType::Float64 : DType::Float32; }
+
+// t in that dtype and contiguous: itself where it already is.
+inline Tensor ready(const Tensor& t, DType compute) {
+  return kernels::contiguous(t.dtype() == compute ? t : kernels::cast(t, compute));
+}
 
 inline bool prefers_channels_last(const Tensor& t) {
   return !t.is_contiguous() && t.is_contiguous(MemoryFormat::ChannelsLast);

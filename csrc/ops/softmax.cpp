@@ -22,15 +22,12 @@ template <bool log>
 Tensor softmax_forward(const Tensor& input, int64_t dim, DType to) {
   const DType compute = to == DType::Float64 ? to : DType::Float32;
   if (input.is_meta()) return empty(input.sizes(), to, input.device());
-  const Tensor x = kernels::contiguous(input.dtype() == compute ? input : kernels::cast(input, compute));
+  const Tensor x = ready(input, compute);
   Tensor y = empty(x.sizes(), compute);
   const Rows r(x.sizes(), dim);
   {
     Unlocked unlocked(r.work());
-    if (compute == DType::Float32)
-      kernels::softmax_f32(log, x.data<float>(), y.data<float>(), r.outer, r.n, r.inner);
-    else
-      kernels::softmax_f64(log, x.data<double>(), y.data<double>(), r.outer, r.n, r.inner);
+    RL_CALL_FLOAT(softmax, compute, log, x.data<T>(), y.data<T>(), r.outer, r.n, r.inner)
   }
   return compute == to ? y : kernels::cast(y, to);
 }
@@ -39,18 +36,12 @@ template <bool log>
 Tensor softmax_backward(const Tensor& grad, const Tensor& result, int64_t dim) {
   if (grad.is_meta()) return empty_like(grad);
   const DType compute = float_of(result);
-  auto ready = [&](const Tensor& t) {
-    return kernels::contiguous(t.dtype() == compute ? t : kernels::cast(t, compute));
-  };
-  const Tensor g = ready(grad), y = ready(result);
+  const Tensor g = ready(grad, compute), y = ready(result, compute);
   Tensor gx = empty(y.sizes(), compute);
   const Rows r(y.sizes(), dim);
   {
     Unlocked unlocked(r.work());
-    if (compute == DType::Float32)
-      kernels::softmax_backward_f32(log, g.data<float>(), y.data<float>(), gx.data<float>(), r.outer, r.n, r.inner);
-    else
-      kernels::softmax_backward_f64(log, g.data<double>(), y.data<double>(), gx.data<double>(), r.outer, r.n, r.inner);
+    RL_CALL_FLOAT(softmax_backward, compute, log, g.data<T>(), y.data<T>(), gx.data<T>(), r.outer, r.n, r.inner)
   }
   return in_dtype_of(result, gx);
 }
