@@ -68,6 +68,8 @@ void mark_view(const Tensor& v, const Tensor& base, ViewMadeBy by) {
 static std::string op_name(const char* schema) { return std::string(schema, strcspn(schema, "(")) + "_"; }
 
 void check_inplace(const Tensor& t, const char* op) {
+  RL_CHECK(!t.impl()->inference || inference_mode, op_name(op),
+           ": a tensor made under inference_mode() cannot be modified in place outside of it", hint("clone() it first"));
   AutogradMeta* m = t.impl()->autograd;
   if (!m || !tls.grad_enabled) return;
   if (m->view && requires_grad(t)) {
@@ -196,6 +198,8 @@ bool Tensor::requires_grad() const {
 Tensor& Tensor::set_requires_grad(bool value) {
   RL_CHECK(!value || is_floating(), "only tensors of floating point dtype can require gradients, not ", dtype(),
            hint("convert with .float(), or leave requires_grad off for indices and counts"));
+  RL_CHECK(!value || !impl_->inference || inference_mode, "a tensor made under inference_mode() cannot require gradients",
+           hint("clone() it outside inference_mode first"));
   if (!value && !impl_->autograd) return *this;
   RL_CHECK(value || !grad_fn(*this), "requires_grad can be changed on leaves only; this tensor is the result of ",
            grad_fn(*this)->name(), hint("use detach() to get a tensor without history"));

@@ -8,7 +8,6 @@ namespace rushlight {
 
 struct ThreadState {
   bool grad_enabled = true;
-  bool inference = false;
   bool torch_function_off = false;
   uint32_t modes = 0;     // bits of what wants to see every operation; none set on the fast path
 };

@@ -111,6 +111,8 @@ std::string node_name_of_schema(const char* schema) {
 
 void Ctx::save(const Tensor& t) {
   if (!recording) return;
+  RL_CHECK(!t || !t.impl()->inference, node->name(), " would save a tensor made under inference_mode() for its backward",
+           hint("clone() the tensor outside inference_mode first, or use no_grad() instead"));
   Tensor kept = t;
   if (inplace && t && t.is_same(*out)) kept = needs::clone(t);  // about to be overwritten
   uint32_t version = kept ? kept.version() : 0;
@@ -122,8 +124,8 @@ void Ctx::save_output(const Tensor& t, int nr) {
 }
 
 Tensor Ctx::get(size_t i) const {
-  RL_CHECK(!node->released, "the graph was already run backward through ", node->name(),
-           " and its saved tensors were freed", node->where().empty() ? "" : "\n  recorded at " + node->where(),
+  RL_CHECK(!node->released, "cannot run backward through ", node->name(),
+           " a second time: the first freed its saved tensors", node->where().empty() ? "" : "\n  recorded at " + node->where(),
            hint("pass retain_graph=True to the first backward() or grad() if you need a second; or compute the loss anew"));
   const Saved& s = saved[i];
   if (!s.tensor) return {};

@@ -1,4 +1,6 @@
 // The graph as Python sees it: nodes, grad mode, running backward.
+#include <unordered_map>
+
 #include "base/unlocked.h"
 #include "python/common.h"
 
@@ -21,13 +23,28 @@ std::vector<Tensor> tensors_of(nb::sequence s) {
 void* release_gil() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
 void acquire_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
 
+// A class for every kind of node, so that type(y.grad_fn).__name__ names it.
+nb::handle node_class(const char* name) {
+  static auto* classes = new std::unordered_map<std::string, PyObject*>;
+  PyObject*& c = (*classes)[name];
+  if (!c) {
+    nb::object type = nb::borrow(reinterpret_cast<PyObject*>(&PyType_Type));
+    nb::dict attributes;
+    attributes["__module__"] = "torch.autograd.graph";
+    c = type(name, nb::make_tuple(nb::type<NodeObject>()), attributes).release().ptr();
+  }
+  return c;
+}
+
 }  // namespace
 
 PyObject* wrap_node(const Ref<Node>& node) {
   if (!node) Py_RETURN_NONE;
   if (void* self = node->python_self()) return Py_NewRef(static_cast<PyObject*>(self));
   if (node->pyobj) return Py_NewRef(static_cast<PyObject*>(node->pyobj));
-  nb::object o = nb::cast(NodeObject{node});
+  nb::object o = nb::inst_alloc(node_class(node->name()));
+  new (nb::inst_ptr<NodeObject>(o)) NodeObject{node};
+  nb::inst_mark_ready(o);
   node->pyobj = o.ptr();
   return o.release().ptr();
 }
@@ -79,6 +96,8 @@ void bind_autograd(nb::module_& m) {
   }, nb::arg("func"), nb::arg("types"), nb::arg("args"), nb::arg("kwargs").none() = nb::none());
   disabled_torch_function = nb::object(m.attr("_disabled_torch_function_impl")).release().ptr();
 
+  m.def("_set_inference_mode", [](bool on) { return std::exchange(inference_mode, on); });
+  m.def("_is_inference_mode", [] { return inference_mode; });
   m.def("_is_grad_enabled", [] { return tls.grad_enabled; });
   m.def("_set_grad_enabled", [](bool on) { tls.grad_enabled = on; });
 

@@ -237,7 +237,7 @@ void bind_function(nb::module_& m) {
       .def("saved",
            [](const NodeLink& l) {
              FunctionNode& n = node_of(l);
-             RL_CHECK(!n.released, "the graph was already run backward through ", n.title, " and its saved tensors were freed",
+             RL_CHECK(!n.released, "cannot run backward through ", n.title, " a second time: the first freed its saved tensors",
                       n.where().empty() ? "" : "\n  recorded at " + n.where(),
                       hint("pass retain_graph=True to the first backward() or grad() if you need a second"));
              nb::list r;

@@ -27,6 +27,7 @@ RL_GUARDED(get_version, PyLong_FromLong(t.version()))
 RL_GUARDED(get_data, wrap(variable_data(t)))
 RL_GUARDED(get_output_nr, PyLong_FromLong(t.impl()->autograd ? t.impl()->autograd->nr : 0))
 RL_GUARDED(get_base, wrap(view_base(t)))
+RL_GUARDED(get_inference, PyBool_FromLong(t.impl()->inference))
 RL_GUARDED(is_meta, PyBool_FromLong(t.is_meta()))
 RL_GUARDED(is_cpu, PyBool_FromLong(t.device().type == DeviceType::CPU))
 RL_GET(always_false) { (void)o; Py_RETURN_FALSE; }
@@ -178,7 +179,10 @@ PyObject* requires_grad_(PyObject* o, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
+PyObject* is_inference(PyObject* o, PyObject*) { return get_inference(o, nullptr); }
+
 PyMethodDef methods[] = {
+    {"is_inference", is_inference, METH_NOARGS, "Whether it was made under inference_mode()."},
     {"numel", numel, METH_NOARGS, "How many elements there are."},
     {"nelement", numel, METH_NOARGS, "How many elements there are."},
     {"dim", dim, METH_NOARGS, "How many dimensions there are."},

@@ -7,6 +7,7 @@
 namespace rushlight {
 
 void (*python_object_hook)(void*) = nullptr;
+thread_local bool inference_mode = false;
 
 void TensorImpl::destroy(TensorImpl* t) {
   if (t->autograd) {

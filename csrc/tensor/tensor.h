@@ -15,6 +15,9 @@ RL_API void destroy_autograd_meta(AutogradMeta*);
 RL_API void release_python_object(void* pyobj);  // set by the Python layer through python_object_hook
 extern RL_API void (*python_object_hook)(void* pyobj);
 
+// New tensors are marked as made under inference mode: they can never take part in autograd.
+extern RL_API thread_local bool inference_mode __attribute__((tls_model("initial-exec")));
+
 enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 
 struct RL_API TensorImpl : RefCounted {
@@ -25,7 +28,7 @@ struct RL_API TensorImpl : RefCounted {
   DType dtype = DType::Float32;
   bool contiguous = true;
   bool wrapped_number = false;  // made from a Python number: weakest in promotion
-  bool inference = false;
+  bool inference = inference_mode;
   bool owns_pyobj = false;      // Python let go of the object first; we keep it alive
   void* pyobj = nullptr;        // the one Python object of this tensor, if there is one
   AutogradMeta* autograd = nullptr;

@@ -42,7 +42,7 @@ from ._creation import (
 )
 from ._creation import range_ as range
 from ._tensor_str import set_printoptions
-from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 
 float32 = float = _C.float32
 float64 = double = _C.float64
@@ -54,7 +54,7 @@ bool = _C.bool
 
 from math import e, inf, nan, pi  # noqa: E402
 
-from . import autograd, random  # noqa: E402
+from . import autograd, overrides, random  # noqa: E402
 from .random import (  # noqa: E402
     Generator,
     default_generator,

@@ -115,6 +115,8 @@ class DisableTorchFunctionSubclass:
 
 
 DisableTorchFunction = DisableTorchFunctionSubclass
+_C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass
+_C.DisableTorchFunction = DisableTorchFunction
 
 
 class TorchFunctionMode:

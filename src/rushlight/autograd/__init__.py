@@ -105,7 +105,9 @@ def grad(
 def __getattr__(name: str):
     # What few programs use is imported when they do.
     if name in ("gradcheck", "gradgradcheck"):
-        from . import gradcheck as module
+        from importlib import import_module
+
+        module = import_module("rushlight.autograd.gradcheck")
 
         globals().update(gradcheck=module.gradcheck, gradgradcheck=module.gradgradcheck)
         return globals()[name]

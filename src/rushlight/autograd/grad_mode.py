@@ -12,9 +12,6 @@ _generator_flags = 0x20  # inspect.CO_GENERATOR, without importing inspect
 class _GradMode:
     """A context manager that is a decorator too: of functions, generators and classes' methods."""
 
-    def _enter(self) -> bool:
-        raise NotImplementedError
-
     def __enter__(self):
         # A stack, since one object may be entered again before it is left.
         if not hasattr(self, "_before"):
@@ -131,18 +128,28 @@ class set_grad_enabled(_GradMode):
 
 
 class inference_mode(_GradMode):
-    """As :class:`no_grad`; with ``mode=False`` it does nothing."""
+    """As :class:`no_grad`, and what is made inside can never take part in autograd; ``mode=False`` changes nothing.
+
+    A tensor made inside cannot require gradients, be saved for a backward or be written in place outside.
+    """
 
     def __new__(cls, mode=True):
         self = super().__new__(cls)
-        if isinstance(mode, bool):
-            self._on = mode
-            return self
-        self._on = True
-        return self(mode)
+        self._on = mode if isinstance(mode, bool) else True
+        return self if isinstance(mode, bool) else self(mode)
 
-    def _mode(self) -> bool:
-        return not self._on and _C._is_grad_enabled()
+    def __enter__(self):
+        if not hasattr(self, "_before"):
+            self._before = []
+        self._before.append((_C._is_grad_enabled(), _C._is_inference_mode()))
+        if self._on:
+            _C._set_grad_enabled(False)
+            _C._set_inference_mode(True)
+
+    def __exit__(self, *exc) -> None:
+        grad, inference = self._before.pop()
+        _C._set_grad_enabled(grad)
+        _C._set_inference_mode(inference)
 
     def _clone(self):
         return inference_mode(self._on)
@@ -154,5 +161,5 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside :class:`inference_mode`. Rushlight keeps no such state: it is ``no_grad``."""
-    return False
+    """Whether this thread is inside :class:`inference_mode`."""
+    return _C._is_inference_mode()
