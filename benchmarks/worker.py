@@ -25,7 +25,7 @@ def serve(name: str) -> None:
                 timer = ColdTimer(f"import {name}")
                 answer = {}
             else:
-                T = T or load(name)
+                T = T or importlib.import_module(name)
                 T.set_num_threads(request["threads"])
                 T.manual_seed(0)
                 statement, names = row.prepare(T)
@@ -34,13 +34,6 @@ def serve(name: str) -> None:
         else:
             answer = {"seconds": timer.timeit(request["repeat"])}
         print(json.dumps(answer), file=answers, flush=True)
-
-
-def load(name: str):
-    T = importlib.import_module(name)
-    for part in ("nn", "nn.functional", "optim"):
-        importlib.import_module(f"{name}.{part}")
-    return T
 
 
 class ColdTimer:

@@ -3,7 +3,6 @@
 import doctest
 import importlib
 import pathlib
-import pkgutil
 import re
 
 import pytest
@@ -17,14 +16,21 @@ PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def modules():
-    yield rushlight
-    for found in pkgutil.walk_packages(rushlight.__path__, "rushlight."):
-        if not LEFT_OUT.match(found.name):
-            yield importlib.import_module(found.name)
+    """Every module of the package; the error in place of one that cannot be imported."""
+    folder = pathlib.Path(rushlight.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        parts = ("rushlight", *path.relative_to(folder).with_suffix("").parts)
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if LEFT_OUT.match(name):
+            continue
+        try:
+            yield name, importlib.import_module(name)
+        except Exception as error:
+            yield name, error
 
 
 def documented():
-    """Name and docstring of every public thing whose docstring holds an example, once."""
+    """Name and docstring of every public thing whose docstring holds an example, once; errors of modules among them."""
     seen = set()
 
     def look(name, thing):
@@ -33,13 +39,16 @@ def documented():
             seen.add(text)
             yield name, text
 
-    for module in modules():
-        yield from look(module.__name__, module)
+    for home, module in modules():
+        if isinstance(module, Exception):
+            yield home, module
+            continue
+        yield from look(home, module)
         for key, thing in sorted(vars(module).items()):
-            home = getattr(thing, "__module__", None) or "rushlight"
-            if key.startswith("_") or not (callable(thing) and str(home).startswith("rushlight")):
+            ours = str(getattr(thing, "__module__", None) or "rushlight").startswith("rushlight")
+            if key.startswith("_") or not callable(thing) or not ours:
                 continue
-            name = f"{module.__name__}.{key}"
+            name = f"{home}.{key}"
             yield from look(name, thing)
             if isinstance(thing, type):
                 for attribute, value in sorted(vars(thing).items()):
@@ -58,6 +67,8 @@ def run(text, name):
 
 @pytest.mark.parametrize("name, text", [pytest.param(n, t, id=n) for n, t in documented()])
 def test_docstring(name, text, tmp_path, monkeypatch):
+    if isinstance(text, Exception):
+        raise text
     monkeypatch.chdir(tmp_path)
     run(text, name)
 
