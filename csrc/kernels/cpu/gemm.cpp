@@ -1,5 +1,6 @@
-// Three ways to multiply, chosen by shape:
+// Four ways to multiply, chosen by shape:
 //   vector   one of the matrices is a row or a column: bound by reading the other one once
+//   dot      very few rows, and B transposed: both are read along k, as they lie
 //   direct   few rows, or a small product: A is read in place, B in place where its rows are contiguous
 //   blocked  everything else: both are packed into the order in which the tile loop reads them, so that each
 //            stays in its cache; see Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008)
@@ -48,18 +49,18 @@ int vecs_for(int64_t cols) {
   return int(divide_up(cols, kLanes<T>));
 }
 
-// Writes columns [j, j + cols) and steps [p, p + steps) of B as steps x kTileCols, zeros to the right.
+// Writes columns [j, j + cols) and steps [p, p + steps) of B as steps x width, zeros to the right.
 template <class T>
-void pack_b(const Product<T>& g, int64_t p, int64_t steps, int64_t j, int64_t cols, T* out) {
-  constexpr int64_t width = kTileCols<T>;
+void pack_b(const Product<T>& g, int64_t p, int64_t steps, int64_t j, int64_t cols, int64_t width, T* out) {
   const T* src = g.b + p * g.b_step + j * g.b_col;
-  if (g.b_col == 1 && cols == width) {
+  if (g.b_col == 1 && cols == kTileCols<T>) {
     for (int64_t q = 0; q < steps; ++q)
       for (int v = 0; v < kTileVecs; ++v)
         Vec<T>::load(src + q * g.b_step + v * kLanes<T>).store(out + q * width + v * kLanes<T>);
     return;
   }
-  if (cols < width) std::memset(out, 0, size_t(steps * width) * sizeof(T));
+  for (int64_t q = 0; cols < width && q < steps; ++q)
+    for (int64_t c = cols; c < width; ++c) out[q * width + c] = 0;
   if (g.b_col == 1) {
     for (int64_t q = 0; q < steps; ++q)
       for (int64_t c = 0; c < cols; ++c) out[q * width + c] = src[q * g.b_step + c];
@@ -89,16 +90,24 @@ struct Blocks {
   }
 };
 
+// Finishes one element whose sum of products is known.
 template <class T>
-void scale(const Product<T>& g) {
+void put(const Product<T>& g, int64_t i, int64_t j, T sum) {
+  const auto& e = g.epilogue;
+  T* c = g.c + i * g.c_row + j;
+  T x = g.alpha * sum;
+  if (g.beta != 0) x += g.beta * *c;
+  if (e.row_bias) x += e.row_bias[i];
+  if (e.col_bias) x += e.col_bias[j];
+  *c = e.relu && x < 0 ? T(0) : x;
+}
+
+// Nothing to add up: k == 0 or alpha == 0.
+template <class T>
+void scale(Product<T> g) {
+  g.alpha = 0;
   for (int64_t i = 0; i < g.m; ++i)
-    for (int64_t j = 0; j < g.n; ++j) {
-      T* c = g.c + i * g.c_row + j;
-      T x = g.beta == 0 ? T(0) : g.beta * *c;
-      if (g.epilogue.row_bias) x += g.epilogue.row_bias[i];
-      if (g.epilogue.col_bias) x += g.epilogue.col_bias[j];
-      *c = g.epilogue.relu && x < 0 ? T(0) : x;
-    }
+    for (int64_t j = 0; j < g.n; ++j) put(g, i, j, T(0));
 }
 
 // y[r] = dot of row r of a matrix whose rows are contiguous, with x; `Rows` rows at a time.
@@ -166,23 +175,13 @@ void vector_product(const Product<T>& g) {
   const int64_t mat_row = column ? g.a_row : g.b_col, mat_step = column ? g.a_step : g.b_step;
   const T* x = column ? g.b : g.a;
   const int64_t x_step = column ? g.b_step : g.a_step;
-  const int64_t y_step = column ? g.c_row : 1;
 
   Scratch<T> packed_x(x_step == 1 ? 0 : g.k);
   if (x_step != 1) {
     for (int64_t p = 0; p < g.k; ++p) packed_x.get()[p] = x[p * x_step];
     x = packed_x.get();
   }
-  auto finish = [&](int64_t r, T s) {
-    const auto& e = g.epilogue;
-    const int64_t i = column ? r : 0, j = column ? 0 : r;
-    T* c = g.c + r * y_step;
-    T v = g.alpha * s;
-    if (g.beta != 0) v += g.beta * *c;
-    if (e.row_bias) v += e.row_bias[i];
-    if (e.col_bias) v += e.col_bias[j];
-    *c = e.relu && v < 0 ? T(0) : v;
-  };
+  auto finish = [&](int64_t r, T s) { put(g, column ? r : 0, column ? 0 : r, s); };
   const int64_t grain = max_of(16, grain_of(g.k * 4));  // bound by memory: fewer operations a thread are worth it
   parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
     if (mat_step == 1) {
@@ -204,6 +203,49 @@ void vector_product(const Product<T>& g) {
         weighted_rows(mat + r, mat_step, x, g.k, rows, y);
         for (int64_t i = 0; i < rows; ++i) finish(r + i, y[i]);
       }
+    }
+  });
+}
+
+// A few rows of A with many of a transposed B: both are read along k, a vector of partial sums for each pair of rows.
+template <class T, int Rows>
+void dot_tile(const Product<T>& g, int64_t i, int64_t j, int cols) {
+  constexpr int most = 4, lanes = kLanes<T>;
+  Vec<T> sums[Rows][most];
+  const T *a[Rows], *b[most];
+  for (int r = 0; r < Rows; ++r)
+    for (int c = 0; c < most; ++c) sums[r][c] = T(0);
+  for (int r = 0; r < Rows; ++r) a[r] = g.a + (i + r) * g.a_row;
+  for (int c = 0; c < most; ++c) b[c] = g.b + (j + (c < cols ? c : 0)) * g.b_col;
+  int64_t p = 0;
+  for (; p + lanes <= g.k; p += lanes) {
+    Vec<T> bv[most];
+#pragma GCC unroll 4
+    for (int c = 0; c < most; ++c) bv[c] = Vec<T>::load(b[c] + p);
+#pragma GCC unroll 4
+    for (int r = 0; r < Rows; ++r) {
+      const Vec<T> av = Vec<T>::load(a[r] + p);
+#pragma GCC unroll 4
+      for (int c = 0; c < most; ++c) sums[r][c] = multiply_add(av, bv[c], sums[r][c]);
+    }
+  }
+  if (const int rest = int(g.k - p); rest > 0)
+    for (int r = 0; r < Rows; ++r)
+      for (int c = 0; c < most; ++c)
+        sums[r][c] = multiply_add(Vec<T>::load(a[r] + p, rest), Vec<T>::load(b[c] + p, rest), sums[r][c]);
+  for (int r = 0; r < Rows; ++r)
+    for (int c = 0; c < cols; ++c) put(g, i + r, j + c, reduce_add(sums[r][c]));
+}
+
+template <class T>
+void dot_product(const Product<T>& g) {
+  constexpr int rows = kTileRows >= 6 && kVecBytes == 64 ? 4 : 2;  // as the registers allow
+  parallel_for(0, divide_up(g.n, 4), grain_of(4 * g.m * g.k), [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin * 4; j < min_of(end * 4, g.n); j += 4) {
+      const int cols = int(min_of(4, g.n - j));
+      int64_t i = 0;
+      for (; i + rows <= g.m; i += rows) dot_tile<T, rows>(g, i, j, cols);
+      for (; i < g.m; ++i) dot_tile<T, 1>(g, i, j, cols);
     }
   });
 }
@@ -238,8 +280,9 @@ void direct_product(const Product<T>& g) {
                         .b_step = g.b_step,
                         .b_segment = 0};
         if (g.b_col != 1 || cols < width) {
-          pack_b(g, p, steps, j, cols, packed.get());
-          in.b = packed.get(), in.b_step = width;
+          const int64_t packed_width = vecs_for<T>(cols) * kLanes<T>;
+          pack_b(g, p, steps, j, cols, packed_width, packed.get());
+          in.b = packed.get(), in.b_step = packed_width;
         }
         for (int64_t t = first_tile; t < end_tile; ++t) {
           const int64_t i = t * tile_rows, rows = min_of(tile_rows, g.m - i);
@@ -265,7 +308,7 @@ void blocked_columns(const Product<T>& g, int64_t j0, int64_t n, const Blocks& b
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t block = unit / panels, panel = unit % panels, p = block * blocks.size;
       const int64_t steps = min_of(blocks.size, g.k - p), j = panel * width;
-      pack_b(g, p, steps, j0 + j, min_of(width, n - j), panel_of(block, steps, panel));
+      pack_b(g, p, steps, j0 + j, min_of(width, n - j), width, panel_of(block, steps, panel));
     }
   });
 
@@ -326,6 +369,7 @@ void multiply(const Product<T>& g) {
   if (g.m == 0 || g.n == 0) return;
   if (g.k == 0 || g.alpha == 0) return scale(g);
   if (g.m == 1 || g.n == 1) return vector_product(g);
+  if (g.m <= 8 && g.b_step == 1 && g.a_step == 1 && g.k >= 4 * kLanes<T>) return dot_product(g);
   if (g.m <= 3 * kTileRows || g.n <= 2 * kTileCols<T> || g.m * g.n * g.k <= 96 * 96 * 96) return direct_product(g);
   blocked_product(g);
 }

@@ -100,32 +100,78 @@ void tile(int rows, int vecs, const TileInput<T>& in, const TileOutput<T>& out) 
 template void tile(int, int, const TileInput<float>&, const TileOutput<float>&);
 template void tile(int, int, const TileInput<double>&, const TileOutput<double>&);
 
+namespace {
+
+template <class T, int N>
+struct BlockRow {
+  typedef T type __attribute__((vector_size(N * sizeof(T))));
+};
+
+// Transposes a block of N x N in registers: pairs of elements, then pairs of pairs, then halves.
+template <class T>
+RL_INLINE void transpose_4x4(const T* src, int64_t src_row, T* dst, int64_t dst_row) {
+  typename BlockRow<T, 4>::type x[4], pair[4];
+  for (int i = 0; i < 4; ++i) std::memcpy(&x[i], src + i * src_row, sizeof(x[i]));
+  for (int i = 0; i < 4; i += 2) {
+    pair[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 4, 1, 5);
+    pair[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 2, 6, 3, 7);
+  }
+  for (int i = 0; i < 2; ++i) {
+    x[2 * i] = __builtin_shufflevector(pair[i], pair[i + 2], 0, 1, 4, 5);
+    x[2 * i + 1] = __builtin_shufflevector(pair[i], pair[i + 2], 2, 3, 6, 7);
+  }
+  for (int i = 0; i < 4; ++i) std::memcpy(dst + i * dst_row, &x[i], sizeof(x[i]));
+}
+
+template <class T>
+RL_INLINE void transpose_8x8(const T* src, int64_t src_row, T* dst, int64_t dst_row) {
+  typename BlockRow<T, 8>::type x[8], y[8];
+  for (int i = 0; i < 8; ++i) std::memcpy(&x[i], src + i * src_row, sizeof(x[i]));
+  for (int i = 0; i < 8; i += 2) {
+    y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int i = 0; i < 8; i += 4)
+    for (int j = 0; j < 2; ++j) {
+      x[i + 2 * j] = __builtin_shufflevector(y[i + j], y[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      x[i + 2 * j + 1] = __builtin_shufflevector(y[i + j], y[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (int i = 0; i < 4; ++i) {
+    y[i] = __builtin_shufflevector(x[i], x[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    y[i + 4] = __builtin_shufflevector(x[i], x[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+  for (int i = 0; i < 8; ++i) std::memcpy(dst + i * dst_row, &y[i], sizeof(y[i]));
+}
+
+}  // namespace
+
 template <class T>
 void transpose(const T* src, int64_t src_row, T* dst, int64_t dst_row, int64_t rows, int64_t cols) {
-  typedef T Four __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
-  const int64_t rows4 = rows & ~int64_t(3), cols4 = cols & ~int64_t(3);
-  for (int64_t r = 0; r < rows4; r += 4) {
+  constexpr int64_t block = sizeof(T) == 4 && kVecBytes >= 32 ? 8 : 4;
+  int64_t r = 0;
+  for (; r + block <= rows; r += block) {
     const T* s = src + r * src_row;
     T* d = dst + r;
     int64_t c = 0;
-    for (; c < cols4; c += 4) {
-      typedef T Wide __attribute__((vector_size(4 * sizeof(T))));
-      Wide x0 = *reinterpret_cast<const Four*>(s + c), x1 = *reinterpret_cast<const Four*>(s + src_row + c);
-      Wide x2 = *reinterpret_cast<const Four*>(s + 2 * src_row + c);
-      Wide x3 = *reinterpret_cast<const Four*>(s + 3 * src_row + c);
-      Wide lo01 = __builtin_shufflevector(x0, x1, 0, 4, 1, 5), hi01 = __builtin_shufflevector(x0, x1, 2, 6, 3, 7);
-      Wide lo23 = __builtin_shufflevector(x2, x3, 0, 4, 1, 5), hi23 = __builtin_shufflevector(x2, x3, 2, 6, 3, 7);
-      T* out = d + c * dst_row;
-      *reinterpret_cast<Four*>(out) = __builtin_shufflevector(lo01, lo23, 0, 1, 4, 5);
-      *reinterpret_cast<Four*>(out + dst_row) = __builtin_shufflevector(lo01, lo23, 2, 3, 6, 7);
-      *reinterpret_cast<Four*>(out + 2 * dst_row) = __builtin_shufflevector(hi01, hi23, 0, 1, 4, 5);
-      *reinterpret_cast<Four*>(out + 3 * dst_row) = __builtin_shufflevector(hi01, hi23, 2, 3, 6, 7);
+    for (; c + block <= cols; c += block) {
+      if constexpr (block == 8)
+        transpose_8x8(s + c, src_row, d + c * dst_row, dst_row);
+      else
+        transpose_4x4(s + c, src_row, d + c * dst_row, dst_row);
     }
+    for (; block == 8 && c + 4 <= cols; c += 4)
+      for (int i = 0; i < 8; i += 4) transpose_4x4(s + i * src_row + c, src_row, d + i + c * dst_row, dst_row);
     for (; c < cols; ++c)
-      for (int64_t i = 0; i < 4; ++i) d[c * dst_row + i] = s[i * src_row + c];
+      for (int64_t i = 0; i < block; ++i) d[c * dst_row + i] = s[i * src_row + c];
+  }
+  for (; r + 4 <= rows; r += 4) {
+    int64_t c = 0;
+    for (; c + 4 <= cols; c += 4) transpose_4x4(src + r * src_row + c, src_row, dst + r + c * dst_row, dst_row);
+    for (; c < cols; ++c)
+      for (int64_t i = r; i < r + 4; ++i) dst[c * dst_row + i] = src[i * src_row + c];
   }
   for (int64_t c = 0; c < cols; ++c)
-    for (int64_t r = rows4; r < rows; ++r) dst[c * dst_row + r] = src[r * src_row + c];
+    for (int64_t i = r; i < rows; ++i) dst[c * dst_row + i] = src[i * src_row + c];
 }
 template void transpose(const float*, int64_t, float*, int64_t, int64_t, int64_t);
 template void transpose(const double*, int64_t, double*, int64_t, int64_t, int64_t);
