@@ -30,7 +30,7 @@ LAYERS = {
 PACKAGE_LAYERS = {
     "core": {"core", "_composites", "autograd"},
     "_composites": {"core", "_composites"},
-    "autograd": {"core", "autograd"},
+    "autograd": {"core", "utils", "autograd"},
     "nn": {"core", "_composites", "autograd", "utils", "nn"},
     "optim": {"core", "_composites", "autograd", "utils", "optim"},
     "utils": {"core", "utils"},
@@ -65,9 +65,10 @@ def cpp_breaches(csrc: pathlib.Path) -> list[str]:
             if quote == "<":
                 if layer == "pointwise":
                     found.append(f"{relative} includes <{name}>; pointwise/ needs no other header")
-                elif re.match(r"(Python\.h|nanobind/|frameobject\.h|structmember\.h)", name) and layer != "python":
-                    found.append(f"{relative} includes <{name}>; only csrc/python knows Python")
-                elif "/" in name and not name.startswith(("sys/", "linux/", "nanobind/", "asm/")):
+                elif re.match(r"Python\.h|nanobind/|internal/pycore|(frameobject|structmember)\.h", name):
+                    if layer != "python":
+                        found.append(f"{relative} includes <{name}>; only csrc/python knows Python")
+                elif "/" in name and not name.startswith(("sys/", "linux/", "asm/")):
                     found.append(f"{relative} includes <{name}>, which is neither ours nor the system's")
                 continue
             target = csrc / name if (csrc / name).exists() else path.parent / name
