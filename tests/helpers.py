@@ -31,11 +31,11 @@ def tensor(lib: Any, array: np.ndarray, layout: str = "contiguous") -> Any:
     if layout == "step":
         wide = np.ones((*array.shape[:-1], 2 * array.shape[-1] + 1) if array.ndim else (3,), array.dtype)
         wide[..., 1::2] = array
-        return lib.from_numpy(wide)[..., 1::2] if array.ndim else lib.from_numpy(wide)[1]
+        return lib.from_numpy(wide[..., 1::2] if array.ndim else wide[1:].reshape(2)[:1].reshape(()))
     if layout == "offset":
         long = np.ones(array.size + 5, array.dtype)
         long[3 : 3 + array.size] = array.reshape(-1)
-        return lib.from_numpy(long)[3 : 3 + array.size].view(array.shape)
+        return lib.from_numpy(long).narrow(0, 3, array.size).view(array.shape)
     if layout == "expanded" and array.ndim and array.shape[0]:
         return lib.from_numpy(np.array(array[:1], order="C")).expand(array.shape)
     return lib.from_numpy(array)
