@@ -154,4 +154,4 @@ def draw_seed(generator=None) -> int:
 
 
 def _randint(high: int, count: int, generator) -> list[int]:
-    return rushlight.randint(high=high, size=(count,), dtype=rushlight.int64, generator=generator).tolist()
+    return rushlight.randint(0, high, (count,), dtype=rushlight.int64, generator=generator).tolist()
