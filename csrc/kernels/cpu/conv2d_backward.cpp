@@ -12,7 +12,8 @@ struct WeightGradient {
   const Conv2dShape& s;
   ImageView<const T> x, grad_y;
   int64_t c_in, c_out, padded_out;  // channels of one group
-  int64_t band_rows, window_width;
+  int64_t band_rows, window_width, window_height;
+  int64_t images_at_once;  // more than one where small images fit the cache together
   // Rows of the sum come in runs that are contiguous in a window of x: one for each row of taps, or for each tap.
   int64_t runs, run_length;
 
@@ -30,21 +31,30 @@ WeightGradient<T> weight_gradient(const Conv2dShape& s, const T* x, Layout x_lay
                       .padded_out = 0,
                       .band_rows = 0,
                       .window_width = (s.w_out - 1) * s.stride_w + (s.kw - 1) * s.dil_w + 1,
+                      .window_height = 0,
+                      .images_at_once = 1,
                       .runs = 0,
                       .run_length = 0};
   g.padded_out = divide_up(g.c_out, kLanes<T>) * kLanes<T>;
   const int64_t row_bytes = (s.stride_h * g.window_width * g.c_in + s.w_out * g.padded_out) * int64_t(sizeof(T));
   g.band_rows = min_of(s.h_out, max_of(max_of(1, kWindowBytes / row_bytes), (s.kh - 1) * s.dil_h / s.stride_h));
+  g.window_height = (g.band_rows - 1) * s.stride_h + (s.kh - 1) * s.dil_h + 1;
+  if (g.band_rows == s.h_out) {
+    const int64_t image_bytes =
+        (g.window_height * g.window_width * g.c_in + s.h_out * s.w_out * g.padded_out) * int64_t(sizeof(T));
+    g.images_at_once = min_of(s.n, max_of(1, 4 * kWindowBytes / image_bytes));
+  }
   const bool touching = s.dil_w == 1;
   g.runs = touching ? s.kh : s.kh * s.kw;
   g.run_length = touching ? s.kw * g.c_in : g.c_in;
   return g;
 }
 
-// Adds the contribution of one image to the rows [begin, end) of the tiles of sums; `first` overwrites them.
+// Adds the contribution of images [image, image + images), at most images_at_once, to the rows [begin, end) of the
+// tiles of sums; `first` overwrites them.
 template <class T>
-void add_image(const WeightGradient<T>& g, int64_t image, int64_t group, int64_t begin, int64_t end, bool first,
-               T* window, T* pixels, int64_t* segment, T* sums) {
+void add_images(const WeightGradient<T>& g, int64_t image, int64_t images, int64_t group, int64_t begin, int64_t end,
+                bool first, T* window, T* pixels, int64_t* segment, T* sums) {
   const auto& s = g.s;
   const int64_t tile_rows = even_tile_rows(g.run_length), run_tiles = divide_up(g.run_length, tile_rows);
   const int64_t window_row = g.window_width * g.c_in;
@@ -54,10 +64,14 @@ void add_image(const WeightGradient<T>& g, int64_t image, int64_t group, int64_t
                          .height = (rows - 1) * s.stride_h + (s.kh - 1) * s.dil_h + 1,
                          .column = -s.pad_w,
                          .width = g.window_width};
-    copy_window(g.x, image, group * g.c_in, g.c_in, s.h, s.w, in, window, g.c_in);
     const WindowRange out{.row = row, .height = rows, .column = 0, .width = s.w_out};
-    copy_window(g.grad_y, image, group * g.c_out, g.c_out, s.h_out, s.w_out, out, pixels, g.padded_out);
-    for (int64_t i = 0; i < rows; ++i) segment[i] = i * s.stride_h * window_row;
+    for (int64_t i = 0; i < images; ++i) {
+      T* to = window + i * g.window_height * window_row;
+      copy_window(g.x, image + i, group * g.c_in, g.c_in, s.h, s.w, in, to, g.c_in);
+      copy_window(g.grad_y, image + i, group * g.c_out, g.c_out, s.h_out, s.w_out, out,
+                  pixels + i * rows * s.w_out * g.padded_out, g.padded_out);
+      for (int64_t r = 0; r < rows; ++r) segment[i * rows + r] = (i * g.window_height + r * s.stride_h) * window_row;
+    }
 
     for (int64_t o = 0; o < g.padded_out; o += kTileCols<T>) {
       const int64_t cols = min_of(kTileCols<T>, g.padded_out - o);
@@ -70,7 +84,7 @@ void add_image(const WeightGradient<T>& g, int64_t image, int64_t group, int64_t
                                  .a_row = 1,
                                  .a_step = s.stride_w * g.c_in,
                                  .segment = segment,
-                                 .segments = rows,
+                                 .segments = images * rows,
                                  .steps = s.w_out,
                                  .b = pixels + o,
                                  .b_step = g.padded_out,
@@ -89,24 +103,39 @@ void add_image(const WeightGradient<T>& g, int64_t image, int64_t group, int64_t
   }
 }
 
-// Adds the shares' sums in order and writes them in the weights' layout.
+// Adds the shares' sums in order and writes them in the weights' layout, a block of channels at a time.
 template <class T>
-void collect(const WeightGradient<T>& g, const T* sums, int64_t shares, const ImageView<T>& out) {
+void collect(const WeightGradient<T>& g, T* sums, int64_t shares, const ImageView<T>& out) {
+  constexpr int64_t out_block = kTileCols<T>, in_block = 64;
   const auto& s = g.s;
   const int64_t taps = s.kh * s.kw, group_size = g.sums_size(), share_size = s.groups * group_size;
-  parallel_for(0, s.groups * taps * g.c_in, max_of(1, 8192 / max_of(1, g.c_out * shares)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) {
-                   const int64_t c = i % g.c_in, tap = i / g.c_in % taps, group = i / (g.c_in * taps);
-                   const T* from = sums + group * group_size + (tap * g.c_in + c) * g.padded_out;
-                   T* to = out.at(group * g.c_out, c, tap / s.kw, tap % s.kw);
-                   for (int64_t o = 0; o < g.c_out; ++o) {
-                     T total = from[o];
-                     for (int64_t share = 1; share < shares; ++share) total += from[share * share_size + o];
-                     to[o * out.image_step] = total;
-                   }
-                 }
-               });
+  const int64_t out_blocks = divide_up(g.c_out, out_block), in_blocks = divide_up(g.c_in, in_block);
+  const int64_t grain = max_of(1, 16384 / (taps * min_of(in_block, g.c_in) * out_block * shares));
+  parallel_for(0, s.groups * out_blocks * in_blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t first_in = unit % in_blocks * in_block, c_in = min_of(in_block, g.c_in - first_in);
+      const int64_t first_out = unit / in_blocks % out_blocks * out_block,
+                    c_out = min_of(out_block, g.c_out - first_out);
+      const int64_t group = unit / in_blocks / out_blocks;
+      T* from = sums + group * group_size + first_in * g.padded_out + first_out;  // [tap][c_in][c_out]
+      for (int64_t share = 1; share < shares; ++share)
+        for (int64_t t = 0; t < taps; ++t)
+          for (int64_t c = 0; c < c_in; ++c) {
+            T* to = from + (t * g.c_in + c) * g.padded_out;
+            for (int64_t o = 0; o < c_out; ++o) to[o] += to[share * share_size + o];
+          }
+      T* to = out.at(group * g.c_out + first_out, first_in, 0, 0);
+      if (out.channel_step == 1) {
+        for (int64_t t = 0; t < taps; ++t)
+          transpose(from + t * g.c_in * g.padded_out, g.padded_out, to + t * out.column_step, out.image_step, c_in,
+                    c_out);
+      } else {
+        for (int64_t c = 0; c < c_in; ++c)
+          transpose(from + c * g.padded_out, g.c_in * g.padded_out, to + c * out.channel_step, out.image_step, taps,
+                    c_out);
+      }
+    }
+  });
 }
 
 template <class T>
@@ -130,19 +159,21 @@ void grad_weight(const Conv2dShape& s, const T* x, Layout x_layout, const T* gra
   const int64_t shares = min_of(threads, s.n);
   const int64_t parts = min_of(tiles, divide_up(threads, shares * s.groups));
   Scratch<T> sums(shares * s.groups * g.sums_size());
-  const int64_t window_height = (g.band_rows - 1) * s.stride_h + (s.kh - 1) * s.dil_h + 1;
   const int64_t units = shares * s.groups * parts;
   parallel_for(0, units, threads == 1 ? units : 1, [&](int64_t begin, int64_t end) {
-    Scratch<T> window(window_height * g.window_width * g.c_in), pixels(g.band_rows * s.w_out * g.padded_out);
-    Scratch<int64_t> segment(g.band_rows);
+    Scratch<T> window(g.images_at_once * g.window_height * g.window_width * g.c_in);
+    const int64_t pixels_size = g.images_at_once * g.band_rows * s.w_out * g.padded_out;
+    Scratch<T> pixels(pixels_size);
+    Scratch<int64_t> segment(g.images_at_once * g.band_rows);
     // The padding of the channels is never written, and must not hold NaN.
-    std::memset(pixels.get(), 0, size_t(g.band_rows * s.w_out * g.padded_out) * sizeof(T));
+    std::memset(pixels.get(), 0, size_t(pixels_size) * sizeof(T));
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t part = unit % parts, group = unit / parts % s.groups, share = unit / (parts * s.groups);
       const int64_t first = share * s.n / shares, last = (share + 1) * s.n / shares;
-      for (int64_t image = first; image < last; ++image)
-        add_image(g, image, group, part * tiles / parts, (part + 1) * tiles / parts, image == first, window.get(),
-                  pixels.get(), segment.get(), sums.get() + (share * s.groups + group) * g.sums_size());
+      for (int64_t image = first; image < last; image += g.images_at_once)
+        add_images(g, image, min_of(g.images_at_once, last - image), group, part * tiles / parts,
+                   (part + 1) * tiles / parts, image == first, window.get(), pixels.get(), segment.get(),
+                   sums.get() + (share * s.groups + group) * g.sums_size());
     }
   });
   collect(g, sums.get(), shares, ImageView<T>(grad_w, grad_w_layout, g.c_in, s.kh, s.kw));

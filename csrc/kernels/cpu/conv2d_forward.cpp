@@ -15,6 +15,27 @@ void pack_weights(const Convolution<T>& k, T* out) {
   constexpr int64_t width = kTileCols<T>;
   const int64_t panels = divide_up(k.c_out, width), taps = k.y.taps * k.x.taps;
   const auto& w = k.weight;
+  const int64_t all_taps = w.rows * w.columns;  // those between two channels; a convolution may use fewer
+  if (w.column_step == 1 && all_taps > 1) {
+    // All taps of a panel of channels lie together: transpose them, pick those in use.
+    const int64_t grain = max_of(1, 20000 / (taps * width));
+    parallel_for(0, k.groups * panels * k.c_in, grain, [&](int64_t begin, int64_t end) {
+      Scratch<T> by_tap(all_taps * width);
+      for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t c = unit % k.c_in, panel = unit / k.c_in % panels, group = unit / k.c_in / panels;
+        const int64_t first = panel * width, channels = min_of(width, k.c_out - first);
+        const T* from = w.data + group * w.group_step + first * w.out_step + c * w.in_step;
+        T* to = out + (unit / k.c_in * taps * k.c_in + c) * width;
+        if (channels < width) std::memset(by_tap.get(), 0, size_t(all_taps * width) * sizeof(T));
+        transpose(from, w.out_step, by_tap.get(), width, channels, all_taps);
+        for (int64_t t = 0; t < taps; ++t, to += k.c_in * width) {
+          const int64_t tap = k.y.element[t / k.x.taps] * w.columns + k.x.element[t % k.x.taps];
+          std::memcpy(to, by_tap.get() + tap * width, size_t(width) * sizeof(T));
+        }
+      }
+    });
+    return;
+  }
   parallel_for(0, k.groups * panels * taps, max_of(1, 20000 / (k.c_in * width)), [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t panel = unit / taps % panels, group = unit / taps / panels;
@@ -25,9 +46,9 @@ void pack_weights(const Convolution<T>& k, T* out) {
       if (channels < width) std::memset(to, 0, size_t(k.c_in * width) * sizeof(T));
       if (w.in_step == 1) {
         transpose(from, w.out_step, to, width, channels, k.c_in);
-      } else {
+      } else {  // out_step == 1
         for (int64_t c = 0; c < k.c_in; ++c)
-          for (int64_t o = 0; o < channels; ++o) to[c * width + o] = from[c * w.in_step + o * w.out_step];
+          std::memcpy(to + c * width, from + c * w.in_step, size_t(channels) * sizeof(T));
       }
     }
   });
@@ -190,17 +211,17 @@ void forward(const Conv2dShape& s, const T* x, Layout x_layout, const T* weight,
   for (int64_t i = 0; i < s.kw; ++i) columns[i] = i, column_offset[i] = i * s.dil_w - s.pad_w;
   const auto w = weights_of(s, weight, weight_layout);
   const int64_t c_in = s.c_in / s.groups, c_out = s.c_out / s.groups;
-  convolve(
-      Convolution<T>{.images = s.n,
-                     .groups = s.groups,
-                     .c_in = c_in,
-                     .c_out = c_out,
-                     .y = {s.h_out, s.h, s.stride_h, s.kh, row_offset, rows, 0, 1},
-                     .x = {s.w_out, s.w, s.stride_w, s.kw, column_offset, columns, 0, 1},
-                     .in = {x, x_layout, s.c_in, s.h, s.w},
-                     .weight = {w.data, c_out * w.image_step, w.image_step, w.channel_step, w.row_step, w.column_step},
-                     .bias = bias,
-                     .out = {y, y_layout, s.c_out, s.h_out, s.w_out}});
+  convolve(Convolution<T>{
+      .images = s.n,
+      .groups = s.groups,
+      .c_in = c_in,
+      .c_out = c_out,
+      .y = {s.h_out, s.h, s.stride_h, s.kh, row_offset, rows, 0, 1},
+      .x = {s.w_out, s.w, s.stride_w, s.kw, column_offset, columns, 0, 1},
+      .in = {x, x_layout, s.c_in, s.h, s.w},
+      .weight = {w.data, c_out * w.image_step, w.image_step, w.channel_step, w.row_step, w.column_step, s.kh, s.kw},
+      .bias = bias,
+      .out = {y, y_layout, s.c_out, s.h_out, s.w_out}});
 }
 
 // The outputs first, first + stride, ... along one axis of the input's gradient, and the taps that reach them.
@@ -240,7 +261,7 @@ void grad_input(const Conv2dShape& s, const T* grad_y, Layout grad_y_layout, con
           .y = phase(i, s.h, s.h_out, s.kh, s.stride_h, s.pad_h, s.dil_h, rows, row_offset),
           .x = phase(j, s.w, s.w_out, s.kw, s.stride_w, s.pad_w, s.dil_w, columns, column_offset),
           .in = {grad_y, grad_y_layout, s.c_out, s.h_out, s.w_out},
-          .weight = {w.data, c_out * w.image_step, w.channel_step, w.image_step, w.row_step, w.column_step},
+          .weight = {w.data, c_out * w.image_step, w.channel_step, w.image_step, w.row_step, w.column_step, s.kh, s.kw},
           .bias = nullptr,
           .out = {grad_x, grad_x_layout, s.c_in, s.h, s.w}});
     }

@@ -41,6 +41,7 @@ template <class T>
 struct WeightView {
   const T* data;
   int64_t group_step, out_step, in_step, row_step, column_step;
+  int64_t rows, columns;
 };
 
 template <class T>
