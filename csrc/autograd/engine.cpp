@@ -196,7 +196,8 @@ struct Run {
     if (any) {
       if (!node->wants_undefined())
         for (size_t i = 0; i < grads.size() && i < node->outputs.size(); i++)
-          if (!grads[i]) grads[i] = needs::zeros(node->outputs[i].shape, node->outputs[i].dtype, node->outputs[i].device);
+          if (!grads[i] && node->outputs[i].is_tensor)
+            grads[i] = needs::zeros(node->outputs[i].shape, node->outputs[i].dtype, node->outputs[i].device);
       Grads before;
       bool post = node->hooks && !node->hooks->post.empty();
       if (post) before = grads;

@@ -23,6 +23,7 @@ struct OutputMeta {
   Dims shape;
   DType dtype = DType::Float32;
   Device device;
+  bool is_tensor = true;  // false: a Function's output that is something else
   bool matches(const Tensor& t) const { return t.dtype() == dtype && t.sizes() == shape; }
 };
 

@@ -36,6 +36,7 @@ bool is_tensor_type(PyTypeObject* t);
 inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || is_tensor_type(Py_TYPE(o)); }
 // A class of its own behaviour: it defines __torch_function__.
 bool overrides_torch_function(PyObject* o);
+inline bool in_torch_function_mode() { return (tls.modes & kTorchFunctionMode) && !tls.torch_function_off; }
 void make_tensor_type(nb::module_& m);
 
 PyObject* wrap(Tensor t);                                  // new reference; None where undefined
@@ -43,6 +44,7 @@ PyObject* wrap_as(PyTypeObject* type, Tensor t);           // a new object of a 
 Tensor unwrap(PyObject* o);                                // TypeError unless it is a Tensor
 inline TensorImpl*& impl_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->impl; }
 PyObject* wrap_shape(IntSpan sizes);                       // rushlight.Size
+PyObject* wrap_tuple(IntSpan values);
 
 PyObject* wrap_node(const Ref<Node>& node);               // None where null
 PyObject* wrap_dtype(DType d);    // new references

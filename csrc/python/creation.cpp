@@ -151,6 +151,9 @@ void bind_creation(nb::module_& m) {
     RL_CHECK_KIND(known, Value, "probe: no function '", name, "' for ", a.dtype());
     return nb::steal(wrap(out)).attr("numpy")();
   }, nb::arg("name"), nb::arg("x"), nb::arg("y").none());
+  m.def("_as_subclass", [](nb::type_object cls, Tensor t) {
+    return nb::steal(wrap_as(reinterpret_cast<PyTypeObject*>(cls.ptr()), view(t, t.sizes())));
+  });
   m.def("get_default_dtype", [] { return nb::steal(wrap_dtype(default_dtype())); });
   m.def("set_default_dtype", [](nb::object d) { set_default_dtype(dtype_or(d, default_dtype())); });
   m.def("get_num_threads", num_threads);

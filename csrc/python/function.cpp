@@ -167,9 +167,12 @@ nb::list end_function(NodeHandle& handle, nb::list outputs, nb::sequence inputs,
   auto* node = static_cast<FunctionNode*>(handle.node.get());
   node->materialize = materialize;
   nb::list result;
-  std::vector<Tensor> originals, finals;
+  std::vector<Tensor> originals;  // undefined where an output is no tensor
   for (nb::handle h : outputs) {
     if (!is_tensor(h.ptr())) {
+      node->outputs.push_back({});
+      node->outputs.back().is_tensor = false;
+      originals.emplace_back();
       result.append(h);
       continue;
     }
@@ -201,13 +204,12 @@ nb::list end_function(NodeHandle& handle, nb::list outputs, nb::sequence inputs,
       }
       set_history(t, handle.node);
     }
-    finals.push_back(t);
     result.append(t.is_same(originals.back()) ? nb::borrow(h) : nb::steal(wrap(t)));
   }
   for (nb::handle h : dirty)
     RL_CHECK([&] {
       for (auto& t : originals)
-        if (t.is_same(unwrap(h.ptr()))) return true;
+        if (t && t.is_same(unwrap(h.ptr()))) return true;
       return false;
     }(), "mark_dirty: every tensor that was marked must be returned by forward()");
   if (!to_save.is_none())
@@ -219,7 +221,7 @@ nb::list end_function(NodeHandle& handle, nb::list outputs, nb::sequence inputs,
       Tensor t = unwrap(h.ptr());
       int own = -1;
       for (size_t i = 0; i < originals.size(); i++)
-        if (originals[i].is_same(t)) own = int(i);
+        if (originals[i] && originals[i].is_same(t)) own = int(i);
       if (own >= 0) node->ctx.saved.push_back({alias(t), t.version(), own});
       else node->ctx.saved.push_back({t, t.version(), -1});
     }

@@ -218,7 +218,7 @@ Tensor without_leading_ones(const Tensor& value, const Dims& target) {
 
 PyObject* get_item(PyObject* self, PyObject* index) {
   return guarded([&]() -> PyObject* {
-    if ((!plain(self) && overrides_torch_function(self)) || overridden(index) || (tls.modes & kTorchFunctionMode))
+    if ((!plain(self) && overrides_torch_function(self)) || overridden(index) || in_torch_function_mode())
       return torch_function("__getitem__", {self, index});
     Tensor x = unwrap(self), result;
     if (quick(x, index, result)) return wrap(std::move(result));
@@ -232,7 +232,7 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
   return guarded_int([&] {
     if (!value) fail(ErrorKind::Type, "elements of a tensor cannot be deleted", hint("select what remains: x[mask]"));
     if ((!plain(self) && overrides_torch_function(self)) || overridden(index) ||
-        (!plain(value) && overrides_torch_function(value)) || (tls.modes & kTorchFunctionMode)) {
+        (!plain(value) && overrides_torch_function(value)) || in_torch_function_mode()) {
       Py_DECREF(torch_function("__setitem__", {self, index, value}));
       return;
     }

@@ -45,7 +45,7 @@ PyObject* call(Callable& c, PyObject* const* args, size_t n, PyObject* kwnames) 
     const Signature& s = c.signatures[i];
     Arguments a;
     if (!a.parse(s, args, n, kwnames, c.takes_out, c.signatures.size() == 1 ? &why : nullptr)) continue;
-    if ((a.overridden || (tls.modes & kTorchFunctionMode)) && !tls.torch_function_off) [[unlikely]]
+    if (a.overridden || in_torch_function_mode()) [[unlikely]]
       return torch_function(c, args, n, kwnames);
     Returns r;
     if (c.target == Target::self) {

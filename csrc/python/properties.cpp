@@ -165,7 +165,7 @@ PyObject* extent(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwn
     Tensor t = self_of(o);
     const Dims& d = strides ? t.strides() : t.sizes();
     if (n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) == 0 || args[0] == Py_None)
-      return strides ? nb::cast(std::vector<int64_t>(d.begin(), d.end())).release().ptr() : wrap_shape(d);
+      return strides ? wrap_tuple(d) : wrap_shape(d);
     Py_ssize_t i = PyNumber_AsSsize_t(args[0], PyExc_IndexError);
     if (i == -1 && PyErr_Occurred()) throw PythonError();
     return PyLong_FromLongLong(d[t.wrap(i)]);

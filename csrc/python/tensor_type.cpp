@@ -154,6 +154,7 @@ bool is_tensor_type(PyTypeObject* t) { return PyType_IsSubtype(t, tensor_type); 
 bool overrides_torch_function(PyObject* o) {
   PyTypeObject* t = Py_TYPE(o);
   if (t == tensor_type || t == parameter_type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type) return false;
+  if (tls.torch_function_off) return false;
   static PyObject* name = PyUnicode_InternFromString("__torch_function__");
   PyObject* found = _PyType_Lookup(t, name);
   return found && found != disabled_torch_function;
@@ -185,6 +186,12 @@ PyObject* wrap_shape(IntSpan sizes) {
   PyTypeObject* type = size_type ? reinterpret_cast<PyTypeObject*>(size_type) : &PyTuple_Type;
   PyObject* t = checked(size_type ? type->tp_alloc(type, sizes.size()) : PyTuple_New(sizes.size()));
   for (size_t i = 0; i < sizes.size(); i++) PyTuple_SET_ITEM(t, i, PyLong_FromLongLong(sizes[i]));
+  return t;
+}
+
+PyObject* wrap_tuple(IntSpan values) {
+  PyObject* t = checked(PyTuple_New(values.size()));
+  for (size_t i = 0; i < values.size(); i++) PyTuple_SET_ITEM(t, i, PyLong_FromLongLong(values[i]));
   return t;
 }
 

@@ -73,6 +73,14 @@ from .random import (  # noqa: E402
     set_rng_state,
 )
 
+# Functions written in Python are seen by __torch_function__ as one operation each.
+for _name in (
+    "arange", "as_tensor", "empty", "empty_like", "empty_strided", "eye", "frombuffer", "full", "full_like", "linspace",
+    "logspace", "ones", "ones_like", "tensor", "zeros", "zeros_like", "normal", "rand", "rand_like", "randint",
+    "randint_like", "randn", "randn_like", "randperm",
+):  # fmt: skip
+    globals()[_name] = overrides.overridable(globals()[_name])
+
 newaxis = None
 
 

@@ -159,9 +159,8 @@ def overridable(function):
 
     @wraps(function)
     def wrapper(*args, **kwargs):
-        for a in args:
-            if type(a) is not Tensor and _overrides(type(a)):
-                return handle_torch_function(wrapper, list(_flat(args, kwargs)), *args, **kwargs)
+        if _C._in_torch_function_mode() or any(type(a) is not Tensor and _overrides(type(a)) for a in args):
+            return handle_torch_function(wrapper, list(_flat(args, kwargs)), *args, **kwargs)
         return function(*args, **kwargs)
 
     return wrapper

@@ -74,18 +74,23 @@ def randn(*args, size=None, generator=None, out=None, dtype=None, layout=None, d
     return _finish(_C._empty(shape, dtype, device).normal_(generator=generator), requires_grad)
 
 
-def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
+def randint(*args, low=0, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
             requires_grad=False, pin_memory=False) -> Tensor:
     """A tensor of whole numbers from [low, high), int64 unless said otherwise.
 
-    ``randint(high, size)`` and ``randint(low, high, size)`` are both understood.
+    ``randint(high, size)`` and ``randint(low, high, size)`` are both understood, and all three by name.
+
+    Raises:
+        RuntimeError: where low < high does not hold, or the dtype cannot hold the bounds.
     """
-    if size is None:
-        low, high, size = (0, low, high) if high is not None else (0, low, None)
-    elif high is None:
-        low, high = 0, low
-    if not isinstance(size, (tuple, list)):
-        raise TypeError(f"randint: size must be a tuple of integers, not {type(size).__name__}")
+    if args and isinstance(args[-1], (tuple, list)):
+        *args, size = args
+    if len(args) == 1:
+        (high,) = args
+    elif len(args) == 2:
+        low, high = args
+    if len(args) > 2 or high is None or not isinstance(size, (tuple, list)):
+        raise TypeError("randint takes (high, size) or (low, high, size), where size is a tuple of integers")
     if low >= high:
         raise RuntimeError(f"randint: expects low < high, got {low} and {high}")
     result = _C._empty(size, dtype or _C.int64, device) if out is None else out.resize_(size)
