@@ -248,7 +248,34 @@ def advanced_errors(g: Gen) -> Iterator[Error]:
     yield E(IndexError, g(4, 5), np.asarray([0.5]))
 
 
+def index_put_ref(x: np.ndarray, indices: tuple, values: np.ndarray, accumulate: bool = False) -> np.ndarray:
+    out = x.copy()
+    if accumulate:
+        np.add.at(out, indices, values)
+    else:
+        out[indices] = values
+    return out
+
+
+def index_put_samples(g: Gen) -> Iterator[Sample]:
+    rows, columns = np.asarray([0, 2, 1]), np.asarray([1, 0, 3])
+    yield S(g(4, 5), (rows,), g(3, 5))
+    yield S(g(4, 5), (rows, columns), g(3))
+    yield S(g(4, 5), (rows, columns), g())
+    yield S(g(4, 5), (g.mask(4, 5),), g())
+    if g.dtype != "bool":
+        yield S(g(4, 5), (np.asarray([1, 1, 2]),), g(3, 5), accumulate=True)
+
+
+def index_put_errors(g: Gen) -> Iterator[Error]:
+    yield E(IndexError, g(4), (np.asarray([4]),), g(1))
+    yield E(RuntimeError, g(4, 5), (np.asarray([0, 1]),), g(3))
+
+
 INDEXING = [
+    Op("index_put", index_put_samples, index_put_ref, dtypes=ALL, grad=True, method=True, inplace=True).but(
+        errors=index_put_errors, layouts=IN_ORDER
+    ),
     Op("gather", gather_samples, gather_ref, dtypes=ALL, grad=True, method=True, out=True, errors=gather_errors),
     Op(
         "scatter",

@@ -455,7 +455,7 @@ NN = [
     Op("nn.functional.log_softmax", softmax_samples, log_softmax_ref, result=softmax_result, errors=dim_errors),
     Op("nn.functional.nll_loss", nll_loss_samples, nll_loss_ref, grad=True, errors=nll_loss_errors),
     Op("nn.functional.cross_entropy", cross_entropy_samples, cross_entropy_ref, grad=True).but(
-        errors=cross_entropy_errors
+        errors=cross_entropy_errors, registered=("cross_entropy", "cross_entropy_loss")
     ),
     Op(
         "nn.functional.mse_loss",
@@ -464,5 +464,14 @@ NN = [
         grad=True,
         errors=mse_loss_errors,
     ),
-    Op("nn.functional.dropout", dropout_samples, None, grad=True, errors=dropout_errors, random=True, view=None),
+    Op(
+        "nn.functional.dropout",
+        dropout_samples,
+        None,
+        grad=True,
+        errors=dropout_errors,
+        random=True,
+        view=None,
+        registered=("dropout", "native_dropout"),
+    ),
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .core import ALL, FLOATS, Dtype, E, Error, Gen, N, Op, S, Sample, promote
+from .views import as_sizes, view
 
 
 def cat(tensors: Any, dim: int = 0) -> np.ndarray:
@@ -82,9 +83,118 @@ def to_grad_samples(g: Gen) -> Iterator[Sample]:
     yield S(g(2, 3), Dtype("float64"))
 
 
+def repeat_ref(x: np.ndarray, *repeats: Any) -> np.ndarray:
+    return np.tile(x, as_sizes(repeats))
+
+
+def roll_ref(x: np.ndarray, shifts: Any, dims: Any = None) -> np.ndarray:
+    return np.roll(x, shifts, dims)
+
+
+def repeat_interleave_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(3), 2)
+    yield S(g(2, 3), 2)
+    yield S(g(2, 3), 2, 1)
+    yield S(g(2, 3), np.asarray([2, 0]), dim=0)
+    yield S(g(3), np.asarray([1, 0, 3]))
+    yield S(g(2, 3), np.asarray([2]), dim=1)
+    yield S(g(2, 3), 0, 0)
+
+
+def repeat_interleave_errors(g: Gen) -> Iterator[Error]:
+    yield E(RuntimeError, g(3), -1)
+    yield E(RuntimeError, g(3), np.asarray([1, 2]))
+    yield E(IndexError, g(3), 2, 1)
+
+
+COPY = {"view": False, "method": True}
+
 SHAPE = [
+    view(
+        "flip",
+        lambda x, dims: np.flip(x, dims) if x.ndim else x,
+        ((2, 3), (0,)),
+        ((2, 3), (0, 1)),
+        ((2, 3), [-1]),
+        ((2, 3), ()),
+        ((), (0,)),
+        ((0, 3), (1,)),
+        errors=[(IndexError, (2, 3), (2,)), (RuntimeError, (2, 3), (0, 0))],
+        **COPY,
+    ),
+    view("fliplr", np.fliplr, ((2, 3),), errors=[(RuntimeError, (3,))], **COPY),
+    view("flipud", np.flipud, ((2, 3),), ((3,),), errors=[(RuntimeError, ())], **COPY),
+    view(
+        "roll",
+        roll_ref,
+        ((5,), 2),
+        ((2, 3), 1),
+        ((2, 3), 1, 0),
+        ((2, 3), -4, 1),
+        ((2, 3), (1, 2), (0, 1)),
+        ((0, 3), 1, 0),
+        errors=[(IndexError, (2, 3), 1, 2), (RuntimeError, (2, 3), (1, 2), (0,))],
+        **COPY,
+    ),
+    view(
+        "rot90",
+        np.rot90,
+        ((2, 3),),
+        ((2, 3), 2),
+        ((2, 3), -1, (0, 1)),
+        ((2, 3, 2), 1, [1, 2]),
+        errors=[(RuntimeError, (3,)), (RuntimeError, (2, 3), 1, (0, 0))],
+        **COPY,
+    ),
+    view(
+        "Tensor.repeat",
+        repeat_ref,
+        ((3,), 2),
+        ((3,), 2, 3),
+        ((2, 3), (1, 2)),
+        ((), 3),
+        ((2, 1), 0, 2),
+        errors=[(RuntimeError, (2, 3), 2), (RuntimeError, (3,), -1)],
+        view=False,
+    ),
+    view("tile", np.tile, ((3,), (2,)), ((2, 3), (2,)), ((2,), (2, 2)), ((2, 3), ()), **COPY),
+    Op(
+        "repeat_interleave",
+        repeat_interleave_samples,
+        lambda x, repeats, dim=None: np.repeat(x, repeats, dim),
+        dtypes=ALL,
+        grad=True,
+        method=True,
+        errors=repeat_interleave_errors,
+    ),
+    view(
+        "tril",
+        np.tril,
+        ((3, 3),),
+        ((2, 4), 1),
+        ((4, 2), -1),
+        ((2, 3, 3), 0),
+        ((0, 3),),
+        errors=[(RuntimeError, (3,))],
+        inplace=True,
+        out=True,
+        **COPY,
+    ),
+    view(
+        "triu",
+        np.triu,
+        ((3, 3),),
+        ((2, 4), 1),
+        ((4, 2), -1),
+        ((2, 3, 3), 0),
+        ((0, 3),),
+        errors=[(RuntimeError, (3,))],
+        inplace=True,
+        out=True,
+        **COPY,
+    ),
     Op("cat", cat_samples, cat, dtypes=ALL, result=joined, grad=True, out=True, errors=cat_errors),
-    Op("concat", cat_samples, cat, dtypes=ALL, result=joined, grad=True, out=True, registered=("cat",)),
+    Op("concat", cat_samples, cat, dtypes=ALL, result=joined, grad=True, out=True, registered=("cat", "concatenate")),
     Op("stack", stack_samples, np.stack, dtypes=ALL, result=joined, grad=True, out=True, errors=stack_errors).but(
         ref=lambda tensors, dim=0: np.stack(tensors, axis=dim), registered=("stack", "cat")
     ),

@@ -393,7 +393,7 @@ VIEWS = [
         method=True,
         layouts=(),
     ),
-    view("Tensor.detach", np.asarray, ((2, 3),), ((),), ((0,),), grad=False, inplace=False),
+    view("Tensor.detach", np.asarray, ((2, 3),), ((),), ((0,),), grad=False).but(registered=("detach", "alias")),
     view("Tensor.contiguous", np.asarray, ((2, 3),), ((),), ((0, 3),), view=None),
     view("positive", lambda x: +x, ((2, 3),), ((),), dtypes=("float32", "float64", "int64"), method=True).but(
         registered=()
