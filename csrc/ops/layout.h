@@ -18,6 +18,15 @@ namespace rushlight::ops {
 // The dtype that kernels compute in.
 inline DType float_of(const Tensor& t) { return t.dtype() == DType::Float64 ? DType::Float64 : DType::Float32; }
 
+// f(float()) or f(double()).
+template <class F>
+void visit_float(DType d, F&& f) {
+  if (d == DType::Float32)
+    f(float());
+  else
+    f(double());
+}
+
 // t in that dtype and contiguous: itself where it already is.
 inline Tensor ready(const Tensor& t, DType compute) {
   return kernels::contiguous(t.dtype() == compute ? t : kernels::cast(t, compute));
