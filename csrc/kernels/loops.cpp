@@ -189,6 +189,7 @@ bool same_view(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 void check_writable(const char* op, const Tensor& out) {
+  if (out.numel() == 0) return;
   for (int64_t d = 0; d < out.dim(); d++)
     RL_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1, std::string(op, strcspn(op, "(")),
              ": several elements of the tensor written to share one memory location (it was made by expand())",

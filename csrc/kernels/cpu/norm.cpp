@@ -10,26 +10,33 @@ namespace {
 constexpr int64_t kGrain = 1 << 13;    // elements worth a thread of their own
 constexpr int64_t kBlockVectors = 64;  // vectors summed at once, so that rounding errors grow with their number only
 
-// out[c] = the sum over channel c of f(at, lanes, m) / divisor, where m holds the channel's mean (0 if mean is null)
-// and lanes beyond the array do not count.
-template <class T, class F>
-void reduce_channels(const Channels& s, const T* mean, double divisor, T* out, F f) {
+template <class V>
+struct TwoSums {
+  V first, second;
+};
+
+// f(at, lanes, m) gives two values for each element, where m holds its channel's mean (0 if mean is null); calls
+// done(channel, sum of the first, sum of the second) for each channel.
+template <class T, class F, class Done>
+void reduce_channels(const Channels& s, const T* mean, F f, Done done) {
   using V = Vec<T>;
   if (s.inner > 1) {
     parallel_for(0, s.channels, 1 + kGrain / (s.count() + 1), [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; c++) {
         const V m(mean ? mean[c] : T(0));
-        double total = 0;
+        double first = 0, second = 0;
         for (int64_t i = 0; i < s.n; i++) {
           const int64_t plane = (i * s.channels + c) * s.inner;
           for (int64_t j = 0; j < s.inner; j += kBlockVectors * V::size) {
-            V sum(0);
-            for_vectors<V>(min_of(kBlockVectors * V::size, s.inner - j),
-                           [&](int64_t at, auto lanes) { sum += filled(f(plane + j + at, lanes, m), V(0), lanes); });
-            total += double(reduce_add(sum));
+            V a(0), b(0);
+            for_vectors<V>(min_of(kBlockVectors * V::size, s.inner - j), [&](int64_t at, auto lanes) {
+              const TwoSums<V> v = f(plane + j + at, lanes, m);
+              a += filled(v.first, V(0), lanes), b += filled(v.second, V(0), lanes);
+            });
+            first += double(reduce_add(a)), second += double(reduce_add(b));
           }
         }
-        out[c] = T(total / divisor);
+        done(c, first, second);
       }
     });
     return;
@@ -38,13 +45,16 @@ void reduce_channels(const Channels& s, const T* mean, double divisor, T* out, F
     for_vectors<V>(min_of(end * V::size, s.channels) - begin * V::size, [&](int64_t offset, auto lanes) {
       const int64_t c = begin * V::size + offset;
       const V m = mean ? load<V>(mean + c, lanes) : V(0);
-      double total[V::size] = {};
+      double first[V::size] = {}, second[V::size] = {};
       for (int64_t r = 0; r < s.n; r += kBlockVectors) {
-        V sum(0);
-        for (int64_t i = r; i < min_of(s.n, r + kBlockVectors); i++) sum += f(i * s.channels + c, lanes, m);
-        for (int k = 0; k < V::size; k++) total[k] += double(sum[k]);
+        V a(0), b(0);
+        for (int64_t i = r; i < min_of(s.n, r + kBlockVectors); i++) {
+          const TwoSums<V> v = f(i * s.channels + c, lanes, m);
+          a += v.first, b += v.second;
+        }
+        for (int k = 0; k < V::size; k++) first[k] += double(a[k]), second[k] += double(b[k]);
       }
-      for (int k = 0; k < int(lanes); k++) out[c + k] = T(total[k] / divisor);
+      for (int k = 0; k < int(lanes); k++) done(c + k, first[k], second[k]);
     });
   });
 }
@@ -71,15 +81,25 @@ void map_channels(const Channels& s, F f) {
   });
 }
 
+// The second pass also sums what rounding of the first left over (Chan, Golub and LeVeque, "Algorithms for computing
+// the sample variance", 1983).
 template <class T>
 void channel_moments(const Channels& s, const T* x, T* mean, T* var) {
   using V = Vec<T>;
   const double count = double(s.count());
-  reduce_channels<T>(s, nullptr, count, mean, [=](int64_t at, auto lanes, V) { return load<V>(x + at, lanes); });
-  reduce_channels<T>(s, mean, count, var, [=](int64_t at, auto lanes, V m) {
-    const V d = load<V>(x + at, lanes) - m;
-    return d * d;
-  });
+  reduce_channels<T>(
+      s, nullptr, [=](int64_t at, auto lanes, V) { return TwoSums<V>{load<V>(x + at, lanes), V(0)}; },
+      [=](int64_t c, double sum, double) { mean[c] = T(sum / count); });
+  reduce_channels<T>(
+      s, mean,
+      [=](int64_t at, auto lanes, V m) {
+        const V d = load<V>(x + at, lanes) - m;
+        return TwoSums<V>{d, d * d};
+      },
+      [=](int64_t c, double rest, double squares) {
+        mean[c] = T(double(mean[c]) + rest / count);
+        var[c] = T((squares - rest * rest / count) / count);
+      });
 }
 
 template <class T>
@@ -94,10 +114,13 @@ void channel_affine(const Channels& s, const T* x, const T* mean, const T* scale
 template <class T>
 void channel_sums(const Channels& s, const T* g, const T* x, const T* mean, T* sum_g, T* sum_gx) {
   using V = Vec<T>;
-  reduce_channels<T>(s, nullptr, 1, sum_g, [=](int64_t at, auto lanes, V) { return load<V>(g + at, lanes); });
-  reduce_channels<T>(s, mean, 1, sum_gx, [=](int64_t at, auto lanes, V m) {
-    return load<V>(g + at, lanes) * (load<V>(x + at, lanes) - m);
-  });
+  reduce_channels<T>(
+      s, mean,
+      [=](int64_t at, auto lanes, V m) {
+        const V v = load<V>(g + at, lanes);
+        return TwoSums<V>{v, v * (load<V>(x + at, lanes) - m)};
+      },
+      [=](int64_t c, double sum, double product) { sum_g[c] = T(sum), sum_gx[c] = T(product); });
 }
 
 template <class T>
@@ -135,7 +158,8 @@ void layer_norm(int64_t rows, int64_t n, const T* x, const T* weight, const T* b
   parallel_for(0, rows, 1 + kGrain / (n + 1), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; r++) {
       const T* in = x + r * n;
-      const T m = mean_of<T>(n, [=](int64_t i, auto lanes) { return load<V>(in + i, lanes); });
+      const T guess = mean_of<T>(n, [=](int64_t i, auto lanes) { return load<V>(in + i, lanes); });
+      const T m = guess + mean_of<T>(n, [=](int64_t i, auto lanes) { return load<V>(in + i, lanes) - guess; });
       const T var = mean_of<T>(n, [=](int64_t i, auto lanes) {
         const V d = load<V>(in + i, lanes) - m;
         return d * d;
