@@ -95,6 +95,7 @@ void bind_creation(nb::module_& m);
 void bind_random(nb::module_& m);
 void bind_function(nb::module_& m);
 void bind_source(nb::module_& m);
+void bind_memory(nb::module_& m);
 nb::object node_hook_table(const Ref<Node>& node, bool before);
 nb::tuple run_node(const Ref<Node>& node, nb::args grads);
 void bind_exchange(nb::module_& m);

@@ -1,5 +1,4 @@
 // Creating tensors from Python values; shapes and options are worked out here so that zeros(3) costs little.
-#include "base/thread_pool.h"
 #include "kernels/probe.h"
 #include "python/common.h"
 
@@ -156,11 +155,6 @@ void bind_creation(nb::module_& m) {
   });
   m.def("get_default_dtype", [] { return nb::steal(wrap_dtype(default_dtype())); });
   m.def("set_default_dtype", [](nb::object d) { set_default_dtype(dtype_or(d, default_dtype())); });
-  m.def("get_num_threads", num_threads);
-  m.def("set_num_threads", [](int n) {
-    RL_CHECK(n >= 1, "set_num_threads: expects at least 1, got ", n);
-    set_num_threads(n);
-  });
 }
 
 }  // namespace rushlight::python
