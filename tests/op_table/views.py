@@ -248,9 +248,19 @@ VIEWS = [
         method=True,
         inplace=True,
     ),
-    view("swapaxes", swap, ((2, 3), 0, 1), ((2, 3, 4), -1, 0), method=True, registered=("transpose",)),
-    view("swapdims", swap, ((2, 3), 0, 1), ((2, 3, 4), -1, 0), method=True, registered=("transpose",)),
-    view("t", np.transpose, ((2, 3),), ((3,),), ((),), ((0, 2),), errors=[(RuntimeError, (2, 3, 4))], method=True),
+    view("swapaxes", swap, ((2, 3), 0, 1), ((2, 3, 4), -1, 0), method=True, inplace=True, registered=("transpose",)),
+    view("swapdims", swap, ((2, 3), 0, 1), ((2, 3, 4), -1, 0), method=True, inplace=True, registered=("transpose",)),
+    view(
+        "t",
+        np.transpose,
+        ((2, 3),),
+        ((3,),),
+        ((),),
+        ((0, 2),),
+        errors=[(RuntimeError, (2, 3, 4))],
+        method=True,
+        inplace=True,
+    ),
     view("Tensor.T", np.transpose, ((2, 3),), ((0, 2),), registered=("permute",)),
     view("Tensor.mT", lambda x: x.swapaxes(-1, -2), ((2, 3),), ((4, 2, 3),), registered=("transpose",)).but(
         errors=lambda g: iter([E(RuntimeError, g(3))])
