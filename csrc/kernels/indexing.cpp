@@ -12,6 +12,14 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements for one thread
 
+[[noreturn, gnu::cold, gnu::noinline]] void out_of_bounds(ErrorKind kind, int64_t i, int64_t dim, int64_t size) {
+  fail(kind, "index ", i, " is out of bounds for dimension ", dim, " with size ", size);
+}
+
+void check_device(const Tensor& a, const Tensor& b) {
+  RL_CHECK(a.device() == b.device(), "all tensors must be on one device, got ", a.device(), " and ", b.device());
+}
+
 // Calls f(Tag<T>()) with an unsigned integer of the size of a dtype's elements: for what only moves them.
 template <class F>
 void visit_size(DType d, F&& f) {
@@ -115,7 +123,7 @@ void copy_run(T* to, int64_t ts, const T* from, int64_t fs, int64_t n) {
 // --- Indexing by several tensors
 // ----------------------------------------------------------------------------------------
 
-IndexPlan::IndexPlan(const char* op, const Tensor& x, std::span<const Tensor> given) {
+IndexPlan::IndexPlan(const Tensor& x, std::span<const Tensor> given) {
   RL_CHECK_KIND(int64_t(given.size()) <= x.dim(), Index, "too many indices: ", given.size(), " for a tensor of ",
                 x.dim(), " dimension", x.dim() == 1 ? "" : "s");
   Dims broadcast;
@@ -123,6 +131,7 @@ IndexPlan::IndexPlan(const char* op, const Tensor& x, std::span<const Tensor> gi
   bool adjacent = true;
   for (size_t d = 0; d < given.size(); d++) {
     if (!given[d]) continue;
+    check_device(x, given[d]);
     if (first < 0)
       first = d;
     else
@@ -134,20 +143,20 @@ IndexPlan::IndexPlan(const char* op, const Tensor& x, std::span<const Tensor> gi
       std::string shapes;
       for (const Tensor& t : given)
         if (t) shapes += (shapes.empty() ? "" : ", ") + detail::concat(t.sizes());
-      fail(ErrorKind::Index, std::string(op, strcspn(op, "(")), ": the indices' shapes ", shapes,
-           " do not broadcast together", hint("to take all combinations, index with a[:, None] and b"));
+      fail(ErrorKind::Index, "the shapes of the indices, ", shapes, ", do not broadcast together",
+           hint("to take all combinations, index with a[:, None] and b"));
     }
-    dims.push_back(d), index_sizes.push_back(x.sizes()[d]), index_strides.push_back(x.strides()[d]);
+    dims.push_back(d), sizes.push_back(x.sizes()[d]), strides.push_back(x.strides()[d]);
   }
   for (const Tensor& t : given) {
     if (!t) continue;
-    Dims strides;
+    Dims steps;
     int64_t lead = broadcast.size() - t.dim();
     for (size_t d = 0; d < broadcast.size(); d++) {
       int64_t own = int64_t(d) - lead;
-      strides.push_back(own < 0 || (t.sizes()[own] == 1 && broadcast[d] != 1) ? 0 : t.strides()[own]);
+      steps.push_back(own < 0 || (t.sizes()[own] == 1 && broadcast[d] != 1) ? 0 : t.strides()[own]);
     }
-    indices.push_back(alias(t, broadcast, strides, t.offset()));
+    indices.push_back(alias(t, broadcast, steps, t.offset()));
   }
   n = broadcast.size();
   at = adjacent ? std::max<int64_t>(first, 0) : 0;
@@ -160,7 +169,7 @@ IndexPlan::IndexPlan(const char* op, const Tensor& x, std::span<const Tensor> gi
   }
   // An index into nothing is an error unless nothing is asked for.
   if (product(broadcast) > 0)
-    for (int64_t s : index_sizes)
+    for (int64_t s : sizes)
       RL_CHECK_KIND(s > 0 || product(shape) == 0, Index, "index is out of bounds for a dimension of size 0");
 }
 
@@ -168,22 +177,21 @@ std::vector<int64_t> IndexPlan::offsets() const {
   int64_t count = n ? product(IntSpan(shape.data() + at, n)) : 1;
   std::vector<int64_t> out(count, 0);
   if (indices.empty()) return out;
-  Dims sizes = indices[0].sizes();
   for (size_t k = 0; k < indices.size(); k++) {
     const Tensor& t = indices[k];
     Pair walk;
-    for (size_t d = 0; d < sizes.size(); d++) walk.add(sizes[d], t.strides()[d], 0);
+    for (int64_t d = 0; d < t.dim(); d++) walk.add(t.sizes()[d], t.strides()[d], 0);
     const int64_t* p = t.data<int64_t>();
-    int64_t size = index_sizes[k], stride = index_strides[k];
+    int64_t size = sizes[k], stride = strides[k];
     bool flat = walk.sizes.size() <= 1;
     int64_t step = walk.sizes.empty() ? 0 : walk.a[0];
     parallel_for(0, count, kGrain, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; i++) {
         int64_t place = i * step, none;
         if (!flat) walk.locate(i, place, none);
-        int64_t v = p[place], w = v < 0 ? v + size : v;
+        int64_t v = p[place], w = v < 0 && wrap ? v + size : v;
         if (uint64_t(w) >= uint64_t(size)) [[unlikely]]
-          fail(ErrorKind::Index, "index ", v, " is out of bounds for dimension ", dims[k], " with size ", size);
+          out_of_bounds(error, v, dims[k], size);
         out[i] += w * stride;
       }
     });
@@ -191,78 +199,85 @@ std::vector<int64_t> IndexPlan::offsets() const {
   return out;
 }
 
-Tensor take_at(const char* op, const Tensor& x, std::span<const Tensor> indices) {
-  IndexPlan p(op, x, indices);
-  // The layout of the result follows x's where whole dimensions are taken, and the indices' in theirs.
-  std::vector<Tensor> operands{alias(x, p.shape, p.own_strides, x.offset())};
-  for (const Tensor& t : p.indices) {
-    Dims strides(p.shape.size(), 0);
-    for (size_t d = 0; d < p.n; d++) strides[p.at + d] = t.strides()[d];
-    operands.push_back(alias(x, p.shape, strides, x.offset()));
+Dims IndexPlan::result_strides(const Tensor& x) const {
+  std::vector<Tensor> operands{alias(x, shape, own_strides, x.offset())};
+  for (const Tensor& t : indices) {
+    Dims steps(shape.size(), 0);
+    for (size_t d = 0; d < n; d++) steps[at + d] = t.strides()[d];
+    operands.push_back(alias(x, shape, steps, x.offset()));
   }
   std::vector<const Tensor*> pointers;
   for (const Tensor& t : operands) pointers.push_back(&t);
-  Tensor out = empty_strided(p.shape, result_strides(pointers, p.shape), x.dtype(), x.device());
-  if (out.is_meta() || out.numel() == 0) {
-    if (!out.is_meta() && product(IntSpan(p.shape.data() + p.at, p.n)) > 0) p.offsets();
-    return out;
+  return kernels::result_strides(pointers, shape);
+}
+
+void take_into(const Tensor& out, const Tensor& x, const IndexPlan& plan) {
+  if (out.is_meta()) return;
+  if (out.numel() == 0) {
+    plan.offsets();
+    return;
   }
   Unlocked unlocked(out.numel());
-  Places s(p, out);
+  Places s(plan, out);
   int64_t outer = s.plain.numel(), count = s.places.size();
   visit_size(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = x.data<T>();
     T* to = out.data<T>();
-    // Along the shorter run in the middle: x[:, index] reads row by row.
-    bool swap = s.inner_other != 1 && s.inner > 1 && count > 1;
-    if (swap) {
-      parallel_for(0, outer * s.inner, std::max<int64_t>(1, kGrain / count), [&](int64_t b, int64_t e) {
-        for (int64_t i = b; i < e; i++) {
+    // Calls f(run, from index, to index) on the pieces of [b, e), which counts runs of `count` places each.
+    auto pieces = [&](int64_t b, int64_t e, auto&& f) {
+      for (int64_t i = b; i < e;) {
+        int64_t k = i % count, stop = std::min(count, k + e - i);
+        f(i / count, k, stop);
+        i += stop - k;
+      }
+    };
+    if (s.inner_other != 1 || s.inner == 1) {  // x[:, index]: row by row
+      parallel_for(0, outer * s.inner * count, kGrain, [&](int64_t b, int64_t e) {
+        pieces(b, e, [&](int64_t run, int64_t k, int64_t stop) {
           int64_t ax, ao;
-          s.plain.locate(i / s.inner, ax, ao);
-          const T* f = from + ax + i % s.inner * s.inner_x;
-          T* t = to + ao + i % s.inner * s.inner_other;
-          for (int64_t k = 0; k < count; k++) t[s.other[k]] = f[s.places[k]];
-        }
+          s.plain.locate(run / s.inner, ax, ao);
+          const T* f = from + ax + run % s.inner * s.inner_x;
+          T* t = to + ao + run % s.inner * s.inner_other;
+          for (; k < stop; k++) t[s.other[k]] = f[s.places[k]];
+        });
       });
       return;
     }
     parallel_for(0, outer * count, std::max<int64_t>(1, kGrain / s.inner), [&](int64_t b, int64_t e) {
-      for (int64_t i = b; i < e;) {
-        int64_t ax, ao, k = i % count, stop = std::min(e, i - k + count);
-        s.plain.locate(i / count, ax, ao);
-        for (; i < stop; i++, k++)
+      pieces(b, e, [&](int64_t run, int64_t k, int64_t stop) {
+        int64_t ax, ao;
+        s.plain.locate(run, ax, ao);
+        for (; k < stop; k++)
           copy_run(to + ao + s.other[k], s.inner_other, from + ax + s.places[k], s.inner_x, s.inner);
-      }
+      });
     });
   });
-  return out;
 }
 
-void put_at(const char* op, const Tensor& x, std::span<const Tensor> indices, const Tensor& values, Combine how) {
-  IndexPlan p(op, x, indices);
-  Dims shape = values.sizes() == p.shape ? p.shape : broadcast_shapes(p.shape, values.sizes());
-  RL_CHECK(shape == p.shape, std::string(op, strcspn(op, "(")), ": values of shape ", values.sizes(),
-           " do not broadcast to the indexed shape ", p.shape);
+void put_at(const Tensor& x, const IndexPlan& plan, const Tensor& values, Combine how) {
+  check_device(x, values);
+  Dims shape = values.sizes() == plan.shape ? plan.shape : broadcast_shapes(plan.shape, values.sizes());
+  RL_CHECK(shape == plan.shape, "values of shape ", values.sizes(), " do not broadcast to the indexed shape ",
+           plan.shape);
   if (x.is_meta()) return;
   if (product(shape) == 0) {
-    p.offsets();
+    plan.offsets();
     return;
   }
-  Tensor v = values;
-  if (v.storage() == x.storage()) v = clone(v);
-  Dims strides(p.shape.size(), 0);
-  int64_t lead = int64_t(p.shape.size()) - v.dim();
+  Tensor v = values.storage() == x.storage() ? clone(values) : values;
+  Dims strides(shape.size(), 0);
+  int64_t lead = int64_t(shape.size()) - v.dim();
   for (int64_t d = 0; d < v.dim(); d++)
     if (v.sizes()[d] != 1) strides[lead + d] = v.strides()[d];
-  v = alias(v, p.shape, strides, v.offset());
+  v = alias(v, shape, strides, v.offset());
   Unlocked unlocked(v.numel());
-  Places s(p, v);
+  Places s(plan, v);
   int64_t outer = s.plain.numel(), count = s.places.size();
-  auto rows = [&](auto&& write) {  // write(x offset, values offset) moves one run
-    // Writes to one place must keep their order: threads share the plain dimensions among them, or the range of places.
-    if (outer > 1 || count * s.inner < 2 * kGrain || num_threads() == 1) {
+  // Calls write(offset in x, offset in values) for every run. Writes to one place keep their order: threads share the
+  // plain dimensions among them, or the range of places.
+  auto rows = [&](auto&& write) {
+    if (outer > 1 || s.inner < 4 || count * s.inner < 2 * kGrain || num_threads() == 1) {
       parallel_for(0, outer, std::max<int64_t>(1, kGrain / (count * s.inner)), [&](int64_t b, int64_t e) {
         for (int64_t o = b; o < e; o++) {
           int64_t ax, ao;
@@ -274,12 +289,10 @@ void put_at(const char* op, const Tensor& x, std::span<const Tensor> indices, co
     }
     auto [low, high] = std::minmax_element(s.places.begin(), s.places.end());
     int64_t first = *low, span = *high - *low + 1, parts = std::min<int64_t>(span, num_threads());
-    if (s.inner < 4) parts = 1;  // looking at every place costs more than writing a few
     parallel_for(0, parts, 1, [&](int64_t b, int64_t e) {
-      int64_t from = first + span / parts * b + std::min(b, span % parts),
-              to = first + span / parts * e + std::min(e, span % parts);
+      auto edge = [&](int64_t i) { return first + span / parts * i + std::min(i, span % parts); };
       for (int64_t k = 0; k < count; k++)
-        if (s.places[k] >= from && s.places[k] < to) write(s.places[k], s.other[k]);
+        if (s.places[k] >= edge(b) && s.places[k] < edge(e)) write(s.places[k], s.other[k]);
     });
   };
   if (how == Combine::assign) {
@@ -301,6 +314,97 @@ void put_at(const char* op, const Tensor& x, std::span<const Tensor> indices, co
       for (int64_t i = 0; i < s.inner; i++) t[i * s.inner_x] = combine<T>(how, t[i * s.inner_x], f[i * s.inner_other]);
     });
   });
+}
+
+// --- Along one dimension
+// ------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Walks an index tensor with x and a third tensor of the index's layout of dimensions ("other"). Calls
+// line(x, index, other, x step, index step, other step, count) with offsets and steps in elements; x's offset leaves
+// `dim` out. Lines that meet the same places of x are called in order and by one thread.
+template <class F>
+void along(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other, F&& line) {
+  constexpr int64_t kChunk = 64;
+  int64_t nd = index.dim(), last = dim == nd - 1 ? -1 : nd - 1;  // lines run along the last dimension
+  int64_t length = index.sizes()[dim], width = last < 0 ? 1 : index.sizes()[last];
+  int64_t chunks = (width + kChunk - 1) / kChunk, units = chunks;
+  for (int64_t d = 0; d < nd; d++)
+    if (d != dim && d != last) units *= index.sizes()[d];
+  int64_t is = index.strides()[dim], os = other.strides()[dim];
+  parallel_for(0, units, std::max<int64_t>(1, kGrain / (length * std::min(width, kChunk))), [&](int64_t b, int64_t e) {
+    for (int64_t u = b; u < e; u++) {
+      int64_t c = u % chunks * kChunk, rest = u / chunks, xo = 0, io = 0, oo = 0;
+      for (int64_t d = nd; d-- > 0;) {
+        if (d == dim || d == last) continue;
+        int64_t k = rest % index.sizes()[d];
+        rest /= index.sizes()[d];
+        xo += k * x.strides()[d], io += k * index.strides()[d], oo += k * other.strides()[d];
+      }
+      if (last < 0) {
+        line(xo, io, oo, 0, is, os, length);
+        continue;
+      }
+      int64_t xl = x.strides()[last], il = index.strides()[last], ol = other.strides()[last];
+      for (int64_t k = 0; k < length; k++)
+        line(xo + c * xl, io + c * il + k * is, oo + c * ol + k * os, xl, il, ol, std::min(kChunk, width - c));
+    }
+  });
+}
+
+}  // namespace
+
+void gather_into(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index) {
+  check_device(x, index);
+  if (out.numel() == 0 || out.is_meta()) return;
+  int64_t size = x.sizes()[dim], stride = x.strides()[dim];
+  const int64_t* at = index.data<int64_t>();
+  Unlocked unlocked(index.numel());
+  visit_size(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = x.data<T>();
+    T* to = out.data<T>();
+    along(x, dim, index, out, [&](int64_t xo, int64_t io, int64_t oo, int64_t xs, int64_t is, int64_t os, int64_t n) {
+      for (int64_t i = 0; i < n; i++) {
+        int64_t k = at[io + i * is];
+        if (uint64_t(k) >= uint64_t(size)) [[unlikely]]
+          out_of_bounds(ErrorKind::Runtime, k, dim, size);
+        to[oo + i * os] = from[xo + i * xs + k * stride];
+      }
+    });
+  });
+}
+
+void scatter_into(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, Combine how) {
+  check_device(x, index), check_device(x, src);
+  if (index.numel() == 0 || x.is_meta()) return;
+  int64_t size = x.sizes()[dim], stride = x.strides()[dim];
+  Tensor copy = src.storage() == x.storage() ? clone(src) : src;
+  Tensor places = index.storage() == x.storage() ? clone(index) : index;
+  const int64_t* at = places.data<int64_t>();
+  Unlocked unlocked(index.numel());
+  auto run = [&](auto tag, auto&& write) {
+    using T = typename decltype(tag)::type;
+    T* to = x.data<T>();
+    const T* from = copy.data<T>();
+    along(x, dim, places, copy, [&](int64_t xo, int64_t io, int64_t oo, int64_t xs, int64_t is, int64_t os, int64_t n) {
+      for (int64_t i = 0; i < n; i++) {
+        int64_t k = at[io + i * is];
+        if (uint64_t(k) >= uint64_t(size)) [[unlikely]]
+          out_of_bounds(ErrorKind::Runtime, k, dim, size);
+        T& place = to[xo + i * xs + k * stride];
+        place = write(place, from[oo + i * os]);
+      }
+    });
+  };
+  if (how == Combine::assign)
+    visit_size(x.dtype(), [&](auto tag) { run(tag, [](auto, auto b) { return b; }); });
+  else
+    visit(x.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      run(tag, [how](T a, T b) { return combine<T>(how, a, b); });
+    });
 }
 
 // --- Where elements are not zero

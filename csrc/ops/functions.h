@@ -114,12 +114,14 @@ RL_API Tensor index_put(const Tensor& t, std::span<const Tensor> indices, const 
 RL_API Tensor index_put_(const Tensor& t, std::span<const Tensor> indices, const Tensor& values, bool accumulate = false);
 RL_API Tensor index_select(const Tensor& t, int64_t dim, const Tensor& index);
 RL_API Tensor index_add(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha = 1);
+RL_API Tensor index_fill(const Tensor& t, int64_t dim, const Tensor& index, const Scalar& value);
 RL_API Tensor gather(const Tensor& t, int64_t dim, const Tensor& index);
 RL_API Tensor scatter(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& src);
 RL_API Tensor scatter_add(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& src);
 RL_API Tensor masked_fill(const Tensor& t, const Tensor& mask, const Tensor& value);
 RL_API Tensor masked_fill_(const Tensor& t, const Tensor& mask, const Tensor& value);
 RL_API Tensor masked_select(const Tensor& t, const Tensor& mask);
+RL_API Tensor masked_scatter(const Tensor& t, const Tensor& mask, const Tensor& source);
 RL_API Tensor nonzero(const Tensor& t);
 
 // Reductions.

@@ -86,8 +86,19 @@ bool shares_memory(const Ctx& ctx, std::span<const Tensor> ts) {
   return false;
 }
 
-struct Cat {
+struct CatName {
   static constexpr auto schema = "cat(Tensor[] tensors, int dim=0) -> Tensor";
+};
+struct ConcatName {
+  static constexpr auto schema = "concat(Tensor[] tensors, int dim=0) -> Tensor";
+};
+struct ConcatenateName {
+  static constexpr auto schema = "concatenate(Tensor[] tensors, int dim=0) -> Tensor";
+};
+template <class Names>
+struct Cat {
+  static constexpr auto schema = Names::schema;
+  static constexpr auto node_name = "CatBackward0";
   static constexpr auto doc =
       "Tensors joined along a dimension they have; all other sizes must agree. The dtype is the smallest that holds "
       "all.";
@@ -135,14 +146,6 @@ struct Cat {
     return out;
   }
 };
-template <class Names>
-struct CatAs {
-  static constexpr auto schema = Names::schema;
-  static constexpr auto doc = "cat() by another name.";
-  static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, std::span<const Tensor> ts, int64_t dim) { return apply<Cat>(ts, dim); }
-};
-
 struct Stack {
   static constexpr auto schema = "stack(Tensor[] tensors, int dim=0) -> Tensor";
   static constexpr auto doc = "Tensors of one shape joined along a new dimension.";
@@ -359,7 +362,7 @@ struct RepeatIndices {
       using T = typename decltype(tag)::type;
       T* p = out.data<T>();
       for (int64_t i = 0; i < r.numel(); i++)
-        for (int64_t k = r.data<int64_t>()[i]; k > 0; k--) *p++ = T(float(0) + i);
+        for (int64_t k = r.data<int64_t>()[i]; k > 0; k--) *p++ = T(i);
     });
     return out;
   }
@@ -438,16 +441,9 @@ struct Triu {
   Grads backward(Ctx&, Grads g) { return {triu(g[0], k)}; }
 };
 
-struct ConcatName {
-  static constexpr auto schema = "concat(Tensor[] tensors, int dim=0) -> Tensor";
-};
-struct ConcatenateName {
-  static constexpr auto schema = "concatenate(Tensor[] tensors, int dim=0) -> Tensor";
-};
-
-RL_BIND(Cat, function | out)
-RL_BIND(CatAs<ConcatName>, function)
-RL_BIND(CatAs<ConcatenateName>, function)
+RL_BIND(Cat<CatName>, function | out)
+RL_BIND(Cat<ConcatName>, function | out)
+RL_BIND(Cat<ConcatenateName>, function | out)
 RL_BIND(Stack, function | out)
 RL_BIND(Flip, both)
 RL_BIND(Fliplr, both)
@@ -465,7 +461,7 @@ RL_BIND(Triu, both | inplace | out)
 }  // namespace
 }  // namespace ops
 
-Tensor cat(std::span<const Tensor> ts, int64_t dim) { return apply<ops::Cat>(ts, dim); }
+Tensor cat(std::span<const Tensor> ts, int64_t dim) { return apply<ops::Cat<ops::CatName>>(ts, dim); }
 Tensor stack(std::span<const Tensor> ts, int64_t dim) { return apply<ops::Stack>(ts, dim); }
 Tensor flip(const Tensor& t, IntSpan dims) { return apply<ops::Flip>(t, dims); }
 Tensor roll(const Tensor& t, IntSpan shifts, IntSpan dims) { return apply<ops::Roll>(t, shifts, dims); }

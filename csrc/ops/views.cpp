@@ -1,4 +1,6 @@
 // The same memory through another geometry.
+#include <numeric>
+
 #include "autograd/needs.h"
 #include "ops/registry.h"
 
@@ -44,7 +46,8 @@ struct AsStrided {
     return alias(x, size, stride, offset);
   }
   Grads backward(Ctx&, Grads g) {
-    // Every place of memory gathers the gradients of all elements that the view showed of it.
+    // Every place of memory gathers the gradients of all elements that the view showed of it; where the input itself
+    // shows a place several times, they share what it gathered.
     int64_t low = std::min(in_offset, offset), need = 1;
     auto reach = [&](const Dims& s, const Dims& st, int64_t at) {
       int64_t last = at - low;
@@ -53,13 +56,18 @@ struct AsStrided {
     };
     reach(in_sizes, in_strides, in_offset), reach(sizes, strides, offset);
     Tensor memory = zeros({need}, g[0].dtype(), g[0].device());
-    Tensor part = g[0];
-    Dims to = sizes;
-    for (size_t d = 0; d < to.size(); d++)
-      if (strides[d] == 0 && to[d] > 1) part = sum(part, {int64_t(d)}, true), to[d] = 1;
-    RL_CHECK_KIND(!self_overlapping(to, strides) && !self_overlapping(in_sizes, in_strides), NotImplemented,
-                  "the gradient of as_strided over overlapping memory is not implemented");
-    copy_(rushlight::as_strided(memory, to, strides, offset - low), part);
+    auto gather_in = [&](const Tensor& to, const Dims& s, const Dims& st, int64_t at, const Tensor& values) {
+      Tensor places = empty({need}, DType::Int64, g[0].device());
+      if (!places.is_meta()) std::iota(places.data<int64_t>(), places.data<int64_t>() + need, int64_t(0));
+      Tensor index = alias(places, s, st, at - low);
+      return index_put(to, {&index, 1}, values, true);
+    };
+    if (self_overlapping(sizes, strides)) memory = gather_in(memory, sizes, strides, offset, g[0]);
+    else copy_(rushlight::as_strided(memory, sizes, strides, offset - low), g[0]);
+    if (self_overlapping(in_sizes, in_strides)) {
+      Tensor count = zeros({need}, g[0].dtype(), g[0].device());
+      memory = div(memory, gather_in(count, in_sizes, in_strides, in_offset, ones({}, g[0].dtype(), g[0].device())));
+    }
     return {rushlight::as_strided(memory, in_sizes, in_strides, in_offset - low)};
   }
 };
@@ -221,7 +229,12 @@ struct Squeeze {
   Tensor forward(Ctx&, const Tensor& x, IntSpan dims) {
     shape = x.sizes();
     Dims wrapped;
-    for (int64_t d : dims) wrapped.push_back(wrap_dim(d, x.dim()));
+    for (int64_t d : dims) {
+      int64_t w = wrap_dim(d, x.dim());
+      RL_CHECK(std::find(wrapped.begin(), wrapped.end(), w) == wrapped.end(), "squeeze: dimension ", w, " appears twice in ",
+               dims);
+      wrapped.push_back(w);
+    }
     return squeezed(x, [&](int64_t d) { return std::find(wrapped.begin(), wrapped.end(), d) != wrapped.end(); });
   }
   Grads backward(Ctx&, Grads g) { return {reshape(g[0], shape)}; }

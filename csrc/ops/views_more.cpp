@@ -417,6 +417,17 @@ struct Adjoint {
   }
 };
 
+struct Positive {
+  static constexpr auto schema = "positive(Tensor self) -> Tensor";
+  static constexpr auto doc = "self; bool tensors have no sign.";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x) {
+    RL_CHECK(x.dtype() != DType::Bool, "positive: is not defined for bool tensors");
+    return x;
+  }
+};
+
+RL_BIND(Positive, both)
 RL_BIND(Split, both)
 RL_BIND(SplitSizes, both)
 RL_BIND(SplitWithSizes, both)

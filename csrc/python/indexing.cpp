@@ -76,7 +76,9 @@ struct Taken {
   std::vector<Tensor> indices;  // of its leading dimensions, undefined where they are taken whole; empty: none
 };
 
-Tensor bool_index(bool value) { return value ? zeros({1}, DType::Int64) : empty({0}, DType::Int64); }
+Tensor bool_index(bool value, Device device) {
+  return value ? zeros({1}, DType::Int64, device) : empty({0}, DType::Int64, device);
+}
 
 Taken take_apart(const Tensor& x, PyObject* index) {
   PyObject* const* items = &index;
@@ -124,7 +126,7 @@ Taken take_apart(const Tensor& x, PyObject* index) {
       covered = x.dim();  // a second one covers nothing
     } else if (PyBool_Check(o)) {
       t.view = unsqueeze(t.view, dim);
-      put(bool_index(o == Py_True), 1);
+      put(bool_index(o == Py_True, x.device()), 1);
     } else {
       Tensor index = unwrap(o);
       DType d = index.dtype();
@@ -132,11 +134,16 @@ Taken take_apart(const Tensor& x, PyObject* index) {
       RL_CHECK_KIND(mask || d == DType::Int64 || d == DType::Int32, Index,
                     "tensors used as indices must be int64, int32, uint8 or bool, not ", d,
                     hint("convert with .long(), or compare to get a bool mask"));
+      if (d == DType::UInt8 && PyErr_WarnEx(PyExc_UserWarning,
+                                            "a uint8 tensor as an index is taken for a mask, which is deprecated\n"
+                                            "  hint: use .bool() for a mask, or .long() for indices",
+                                            1) < 0)
+        throw PythonError();
       if (index.dim() > 0) {
         put(index, mask ? index.dim() : 1);
       } else if (mask) {
         t.view = unsqueeze(t.view, dim);
-        put(bool_index(index.item().to_int() != 0), 1);
+        put(bool_index(index.item().to_int() != 0, x.device()), 1);
       } else {
         t.view = select_index(t.view, dim, index.item().to_int());
       }
@@ -145,10 +152,15 @@ Taken take_apart(const Tensor& x, PyObject* index) {
   return t;
 }
 
-bool overridden(PyObject* index) {
-  if (!PyTuple_Check(index)) return !plain(index) && overrides_torch_function(index);
+// Whether __torch_function__ of an argument, or a mode, wants to see the call.
+bool intercepted(PyObject* o) {
+  if (tls.torch_function_off) return false;
+  return in_torch_function_mode() || (!plain(o) && overrides_torch_function(o));
+}
+bool intercepted_index(PyObject* index) {
+  if (!PyTuple_Check(index)) return intercepted(index);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++)
-    if (PyObject* o = PyTuple_GET_ITEM(index, i); !plain(o) && overrides_torch_function(o)) return true;
+    if (intercepted(PyTuple_GET_ITEM(index, i))) return true;
   return false;
 }
 
@@ -218,7 +230,7 @@ Tensor without_leading_ones(const Tensor& value, const Dims& target) {
 
 PyObject* get_item(PyObject* self, PyObject* index) {
   return guarded([&]() -> PyObject* {
-    if ((!plain(self) && overrides_torch_function(self)) || overridden(index) || in_torch_function_mode())
+    if (intercepted(self) || intercepted_index(index)) [[unlikely]]
       return torch_function("__getitem__", {self, index});
     Tensor x = unwrap(self), result;
     if (quick(x, index, result)) return wrap(std::move(result));
@@ -231,8 +243,7 @@ PyObject* get_item(PyObject* self, PyObject* index) {
 int set_item(PyObject* self, PyObject* index, PyObject* value) {
   return guarded_int([&] {
     if (!value) fail(ErrorKind::Type, "elements of a tensor cannot be deleted", hint("select what remains: x[mask]"));
-    if ((!plain(self) && overrides_torch_function(self)) || overridden(index) ||
-        (!plain(value) && overrides_torch_function(value)) || in_torch_function_mode()) {
+    if (intercepted(self) || intercepted_index(index) || intercepted(value)) [[unlikely]] {
       Py_DECREF(torch_function("__setitem__", {self, index, value}));
       return;
     }

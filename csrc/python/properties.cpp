@@ -30,6 +30,25 @@ RL_GUARDED(get_base, wrap(view_base(t)))
 RL_GUARDED(get_inference, PyBool_FromLong(t.impl()->inference))
 RL_GUARDED(is_meta, PyBool_FromLong(t.is_meta()))
 RL_GUARDED(is_cpu, PyBool_FromLong(t.device().type == DeviceType::CPU))
+// The transposes as PyTorch has them.
+Tensor all_dimensions_reversed(const Tensor& t) {
+  Dims order;
+  for (int64_t d = t.dim(); d-- > 0;) order.push_back(d);
+  return permute(t, order);
+}
+Tensor matrices_transposed(const Tensor& t, const char* name) {
+  RL_CHECK(t.dim() >= 2, name, ": expects a matrix or a batch of matrices, got shape ", t.sizes());
+  return transpose(t, -2, -1);
+}
+Tensor matrix_transposed(const Tensor& t) {
+  RL_CHECK(t.dim() == 2 || t.dim() == 0, "H: expects a matrix, got shape ", t.sizes(), hint("use .mH for batches"));
+  return t.dim() ? transpose(t, 0, 1) : alias_view(t);
+}
+RL_GUARDED(get_T, wrap(all_dimensions_reversed(t)))
+RL_GUARDED(get_mT, wrap(matrices_transposed(t, "mT")))
+RL_GUARDED(get_mH, wrap(matrices_transposed(t, "mH")))
+RL_GUARDED(get_H, wrap(matrix_transposed(t)))
+RL_GUARDED(get_real, wrap(t))
 RL_GET(always_false) { (void)o; Py_RETURN_FALSE; }
 
 RL_GET(get_grad_fn) {
@@ -104,6 +123,11 @@ PyGetSetDef properties[] = {
     {"output_nr", get_output_nr, nullptr, "Which output of grad_fn it is.", nullptr},
     {"_base", get_base, nullptr, "What it is a view of; None if it is no view.", nullptr},
     {"_version", get_version, nullptr, "How often its memory was written in place.", nullptr},
+    {"T", get_T, nullptr, "The dimensions in reverse order.", nullptr},
+    {"mT", get_mT, nullptr, "The last two dimensions exchanged.", nullptr},
+    {"H", get_H, nullptr, "The matrix transposed (and conjugated, were numbers complex).", nullptr},
+    {"mH", get_mH, nullptr, "The last two dimensions exchanged (and conjugated, were numbers complex).", nullptr},
+    {"real", get_real, nullptr, "The tensor itself: numbers are real.", nullptr},
     {"is_meta", is_meta, nullptr, nullptr, nullptr},
     {"is_cpu", is_cpu, nullptr, nullptr, nullptr},
     {"is_cuda", always_false, nullptr, nullptr, nullptr},

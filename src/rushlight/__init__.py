@@ -40,6 +40,7 @@ from ._creation import (
     zeros,
     zeros_like,
 )
+from ._composites.shape import *  # noqa: F403
 from ._creation import range_ as range
 from ._tensor_str import set_printoptions
 from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled

@@ -1,0 +1,1 @@
+"""Operations written in Python over the primitives."""
