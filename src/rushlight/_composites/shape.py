@@ -248,7 +248,12 @@ def nonzero(input, *, out=None, as_tuple=False):
     return _C.nonzero(input, out=out)
 
 
+def _reversed(self):
+    return self.flip(0) if self.dim() else self
+
+
 Tensor.nonzero = nonzero
+Tensor.__reversed__ = _reversed
 
 __all__ = [
     "atleast_1d",
