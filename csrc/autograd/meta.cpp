@@ -20,6 +20,9 @@ const Ref<Node>& grad_fn(const Tensor& t) {
   if (!m) return none;
   if (m->view && m->view->version != t.version() && m->view->made_by != ViewMadeBy::NoGrad) {
     if (!m->grad_fn && !requires_grad(m->view->base)) return m->grad_fn;
+    RL_CHECK(m->view->made_by != ViewMadeBy::MultiOutput,
+             "this view is one of several that one operation returned (split, chunk, unbind), and their base was modified in "
+             "place since; its history cannot be made anew", hint("clone() the view before the base is modified"));
     // The base was written through another view since: what leads here now is the base's new history.
     Ref<Node> node = needs::as_strided_node(m->view->base, t.sizes(), t.strides(), t.offset());
     node->next.clear();
@@ -192,7 +195,7 @@ Tensor variable_data(const Tensor& t) {
 bool Tensor::requires_grad() const {
   const AutogradMeta* m = impl_->autograd;
   if (!m) return false;
-  return m->requires_grad || m->grad_fn || (m->view && is_floating() && m->view->base.requires_grad() && m->view->made_by != ViewMadeBy::NoGrad);
+  return m->requires_grad || m->grad_fn || (m->view && is_floating() && m->view->base.requires_grad());
 }
 
 Tensor& Tensor::set_requires_grad(bool value) {

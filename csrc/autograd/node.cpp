@@ -114,7 +114,10 @@ void Ctx::save(const Tensor& t) {
   RL_CHECK(!t || !t.impl()->inference, node->name(), " would save a tensor made under inference_mode() for its backward",
            hint("clone() the tensor outside inference_mode first, or use no_grad() instead"));
   Tensor kept = t;
-  if (inplace && t && t.is_same(*out)) kept = needs::clone(t);  // about to be overwritten
+  if (inplace && t && t.is_same(*out)) {  // about to be overwritten; the copy keeps t's history for second derivatives
+    GradMode on(true);
+    kept = needs::clone(t);
+  }
   uint32_t version = kept ? kept.version() : 0;
   saved.push_back({std::move(kept), version, -1});
 }

@@ -252,6 +252,9 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
       if (in[i]->sizes() != shape) shape = broadcast_shapes(shape, in[i]->sizes());
     RL_CHECK(out->sizes() == shape, std::string(op, strcspn(op, "(")), ": the result has shape ", shape,
              ", the tensor to write it to ", out->sizes());
+    RL_CHECK(can_cast(result, out->dtype()), std::string(op, strcspn(op, "(")), ": the result is ", result,
+             " and cannot be written into a tensor of ", out->dtype(),
+             hint("use the out-of-place form, or convert the tensor first"));
     check_writable(op, *out);
   }
   if (out->numel() == 0 || out->is_meta()) return *out;

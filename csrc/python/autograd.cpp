@@ -81,6 +81,7 @@ void bind_autograd(nb::module_& m) {
       .def("__call__", [](const NodeObject& n, nb::args grads) { return run_node(n.node, grads); })
       .def("_sequence_nr", [](const NodeObject& n) { return n.node->sequence; });
 
+  m.def("_torch_function_is_off", [] { return tls.torch_function_off; });
   m.def("_in_torch_function_mode", in_torch_function_mode);
   m.def("_torch_function_off", [](bool off) {
     bool before = tls.torch_function_off;

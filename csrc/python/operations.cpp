@@ -157,6 +157,16 @@ void add(const std::string& name, const OpInfo& op, Target target) {
   c->takes_out |= target == Target::fresh && (op.forms & out);
 }
 
+PyObject* represent_returns(PyObject* o) {
+  return guarded([&] {
+    nb::object fields = nb::handle(o).attr("__match_args__");
+    std::string text = std::string(Py_TYPE(o)->tp_name) + "(";
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); i++)
+      text += (i ? ",\n" : "\n") + nb::cast<std::string>(fields[i]) + "=" + nb::repr(nb::handle(PyTuple_GET_ITEM(o, i))).c_str();
+    return nb::str((text + ")").c_str()).release().ptr();
+  });
+}
+
 // (values, indices) as torch.return_types.max and the like.
 PyTypeObject* return_type(const std::string& schema) {
   static auto* types = new std::unordered_map<std::string, PyTypeObject*>;
@@ -173,7 +183,9 @@ PyTypeObject* return_type(const std::string& schema) {
   fields->push_back({nullptr, nullptr});
   auto* name = new std::string("torch.return_types." + schema.substr(0, schema.find('(')));
   PyStructSequence_Desc d{name->c_str(), nullptr, fields->data(), int(strings->size())};
-  return type = reinterpret_cast<PyTypeObject*>(checked(reinterpret_cast<PyObject*>(PyStructSequence_NewType(&d))));
+  type = reinterpret_cast<PyTypeObject*>(checked(reinterpret_cast<PyObject*>(PyStructSequence_NewType(&d))));
+  type->tp_repr = represent_returns;
+  return type;
 }
 
 }  // namespace

@@ -326,6 +326,10 @@ def register_post_accumulate_grad_hook(self, hook):
     return _add_hook(_C._post_accumulate_hooks(self), hook)
 
 
+def _is_view(self) -> bool:
+    return self._base is not None
+
+
 def share_memory_(self) -> Tensor:
     """Moves the memory to where other processes can map it."""
     from .multiprocessing import share
@@ -432,7 +436,7 @@ for _name, _kind in {
 
 def _attach() -> None:
     for name, function in list(globals().items()):
-        if name.startswith("_") and not name.startswith("__"):
+        if name.startswith("_") and not name.startswith("__") and name != "_is_view":
             continue
         if getattr(function, "__module__", "") == __name__ and hasattr(function, "__code__"):
             function.__qualname__ = f"Tensor.{name}"

@@ -54,23 +54,14 @@ class _Formatter:
             self.width = max((len(str(v)) for v in values), default=1)
             return
         finite = [abs(v) for v in values if math.isfinite(v) and v != 0]
-        self.width = 1
+        self.integers = all(v == math.ceil(v) for v in finite)
         if finite:
             low, high = min(finite), max(finite)
-            self.integers = all(v == math.ceil(v) for v in values if math.isfinite(v))
-            self.scientific = high / low > 1000 or high > 1.0e8 or (low < 1.0e-4)
-            if self.integers:
-                self.scientific = high / low > 1000 or high > 1.0e8
-        else:
-            self.integers = all(v == 0 or not math.isfinite(v) for v in values)
+            self.scientific = high / low > 1000 or high > 1.0e8 or (low < 1.0e-4 and not self.integers)
         if _options.sci_mode is not None:
             self.scientific = _options.sci_mode
-        shown = [self._digits(v) for v in values if math.isfinite(v) and v != 0]
-        if not finite:
-            shown = []
-        self.width = max([1, *map(len, shown)])
-        if any(not math.isfinite(v) for v in values) or not finite:
-            self.width = max([self.width, *(len(self._digits(v)) for v in values)]) if values else self.width
+        # As in PyTorch, zeros and what is not finite do not count for the width.
+        self.width = max([1, *(len(self._digits(v)) for v in values if math.isfinite(v) and v != 0)])
 
     def _digits(self, value) -> str:
         if not self.floating:
