@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-import torch.utils.data  # noqa: E402
+import torch.utils.data  # noqa: E402, F811
 
 import rushlight as rl  # noqa: E402
 import rushlight.utils.data  # noqa: E402
