@@ -160,7 +160,7 @@ def overridable(function):
     @wraps(function)
     def wrapper(*args, **kwargs):
         if _C._in_torch_function_mode() or (
-            any(type(a) is not Tensor and _overrides(type(a)) for a in args) and not _C._torch_function_is_off()
+            any(map(_C._overrides_torch_function, args)) and not _C._torch_function_is_off()
         ):
             return handle_torch_function(wrapper, list(_flat(args, kwargs)), *args, **kwargs)
         return function(*args, **kwargs)
