@@ -208,7 +208,7 @@ Dims IndexPlan::result_strides(const Tensor& x) const {
   }
   std::vector<const Tensor*> pointers;
   for (const Tensor& t : operands) pointers.push_back(&t);
-  return kernels::result_strides(pointers, shape);
+  return kernels::result_strides(pointers, shape, true);
 }
 
 void take_into(const Tensor& out, const Tensor& x, const IndexPlan& plan) {
@@ -445,7 +445,7 @@ Tensor nonzero(const Tensor& x) {
     int64_t total = 0;
     for (int64_t n : counts) starts.push_back(total), total += n;
     // One column after another, as its parts are used one by one.
-    Tensor out = empty_strided({total, x.dim()}, {1, std::max<int64_t>(total, 1)}, DType::Int64, x.device());
+    Tensor out = empty_strided({total, x.dim()}, {1, total}, DType::Int64, x.device());
     int64_t* to = out.data<int64_t>();
     Unlocked unlocked(c.numel());
     in_parts(c.numel(), [&](int64_t b, int64_t e, int64_t part) {

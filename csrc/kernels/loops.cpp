@@ -197,7 +197,7 @@ void check_writable(const char* op, const Tensor& out) {
 }
 
 // The layout of a new result: that of the first operand whose strides tell, dimension by dimension.
-Dims result_strides(std::span<const Tensor* const> in, IntSpan shape) {
+Dims result_strides(std::span<const Tensor* const> in, IntSpan shape, bool zeros) {
   size_t n = shape.size();
   SmallVec<Dims, kMaxOperands> st;
   for (size_t i = 0; i < in.size(); i++) st.push_back(reversed(byte_strides(*in[i], shape)));
@@ -223,7 +223,7 @@ Dims result_strides(std::span<const Tensor* const> in, IntSpan shape) {
   Dims strides;
   strides.resize(n, 1);
   int64_t s = 1;
-  for (int64_t d : order) strides[d] = s, s *= std::max<int64_t>(shape[d], 1);
+  for (int64_t d : order) strides[d] = s, s *= std::max<int64_t>(shape[d], zeros ? 0 : 1);
   return strides;
 }
 

@@ -118,7 +118,7 @@ RL_API Tensor index_fill(const Tensor& t, int64_t dim, const Tensor& index, cons
 RL_API Tensor gather(const Tensor& t, int64_t dim, const Tensor& index);
 RL_API Tensor scatter(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& src);
 RL_API Tensor scatter_add(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& src);
-RL_API Tensor masked_fill(const Tensor& t, const Tensor& mask, const Tensor& value);
+RL_API Tensor masked_fill(const Tensor& t, const Tensor& mask, const Scalar& value);
 RL_API Tensor masked_fill_(const Tensor& t, const Tensor& mask, const Tensor& value);
 RL_API Tensor masked_select(const Tensor& t, const Tensor& mask);
 RL_API Tensor masked_scatter(const Tensor& t, const Tensor& mask, const Tensor& source);

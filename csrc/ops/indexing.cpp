@@ -19,9 +19,15 @@ Tensor zeros_shaped(const Dims& shape, const Tensor& like) { return zeros(shape,
 // A tensor without dimensions as a vector of one element, which is what operations along a dimension take it for.
 Tensor vector_of(const Tensor& t) { return t.dim() ? t : alias(t, {1}, {1}, t.offset()); }
 
+// Elements are moved, not computed: out= must have their dtype.
+void check_out_dtype(const char* op, const Ctx& ctx, const Tensor& x) {
+  RL_CHECK(!ctx.out || ctx.out->dtype() == x.dtype(), std::string(op, strcspn(op, "(")), ": out is ", ctx.out->dtype(),
+           ", the tensor ", x.dtype());
+}
+
 // What an operation of the kind "self changed at some places" writes to: self itself in place, else a copy.
-Tensor changed(const char* op, const Ctx& ctx, const Tensor& x) {
-  Tensor to = ctx.inplace ? *ctx.out : kernels::clone(x);
+Tensor changed(const char* op, const Ctx& ctx, const Tensor& x, MemoryFormat format = MemoryFormat::Preserve) {
+  Tensor to = ctx.inplace ? *ctx.out : kernels::clone(x, format);
   kernels::check_writable(op, to);
   return to;
 }
@@ -140,6 +146,7 @@ struct IndexSelect {
   int64_t dim;
   Tensor forward(Ctx& ctx, const Tensor& self, int64_t d, const Tensor& given) {
     shape = self.sizes(), dim = wrap_dim(d, self.dim());
+    check_out_dtype(schema, ctx, self);
     ctx.save(given);
     Tensor x = vector_of(self), index = index_vector("index_select", given, true);
     IndexPlan plan = plan_along(x, dim, index);
@@ -181,7 +188,8 @@ struct IndexAdd {
              alpha);
     ctx.save(given);
     Tensor values = alpha == Scalar(1) ? source : mul(source, wrapped_number(alpha));
-    Tensor out = changed(schema, ctx, x), to = vector_of(out);
+    check_out_dtype(schema, ctx, x);
+    Tensor out = changed(schema, ctx, x, MemoryFormat::Contiguous), to = vector_of(out);
     IndexPlan plan = plan_along(to, dim, index);
     plan.wrap = false, plan.error = ErrorKind::Runtime;
     kernels::put_at(to, plan, vector_of(values), Combine::add);
@@ -206,7 +214,8 @@ struct IndexCopy {
     Tensor index = index_vector("index_copy", given, false);
     check_source("index_copy", x, dim, index, source);
     ctx.save(given);
-    Tensor out = changed(schema, ctx, x), to = vector_of(out);
+    check_out_dtype(schema, ctx, x);
+    Tensor out = changed(schema, ctx, x, MemoryFormat::Contiguous), to = vector_of(out);
     IndexPlan plan = plan_along(to, dim, index);
     plan.wrap = false;
     kernels::put_at(to, plan, vector_of(source), Combine::assign);
@@ -276,6 +285,7 @@ struct Gather {
   int64_t dim;
   Tensor forward(Ctx& ctx, const Tensor& x, int64_t d, const Tensor& given, bool) {
     shape = x.sizes(), dim = wrap_dim(d, x.dim());
+    check_out_dtype(schema, ctx, x);
     Tensor index = element_index("gather", given);
     check_index_fits("gather", x, dim, given, "tensor");
     ctx.save(given);
@@ -298,7 +308,8 @@ struct Scattering {
     index = element_index(name.c_str(), given);
     check_index_fits(name.c_str(), x, dim, given, "tensor");
     ctx.save(given);
-    out = changed(op, ctx, x);
+    check_out_dtype(op, ctx, x);
+    out = changed(op, ctx, x, MemoryFormat::Contiguous);
     to = vector_of(out);
   }
 };
@@ -553,26 +564,38 @@ struct TakeAlongDim {
 // --- Masks
 // --------------------------------------------------------------------------------------------------------------
 
+template <bool tensor>
 struct MaskedFill {
-  static constexpr auto schema = "masked_fill(Tensor self, Tensor mask, Number|Tensor value) -> Tensor";
+  static constexpr auto schema = tensor ? "masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor"
+                                        : "masked_fill(Tensor self, Tensor mask, Scalar value) -> Tensor";
+  static constexpr auto node_name = tensor ? "MaskedFillBackward1" : "MaskedFillBackward0";
   static constexpr auto doc = "value where mask is true, self elsewhere.";
-  Tensor forward(Ctx& ctx, const Tensor& x, const Tensor& mask, const Tensor& value) {
+  using Value = std::conditional_t<tensor, Tensor, Scalar>;
+  Tensor forward(Ctx& ctx, const Tensor& x, const Tensor& mask, const Value& value) {
     RL_CHECK(mask.dtype() == DType::Bool, "masked_fill: the mask must be bool, not ", mask.dtype(),
              hint("use .bool()"));
-    RL_CHECK(value.dim() == 0, "masked_fill: the value must be a number or a tensor without dimensions, got shape ",
-             value.sizes(), hint("use where(mask, value, self) to fill with several values"));
+    Tensor filling;
+    if constexpr (tensor) {
+      RL_CHECK(value.dim() == 0, "masked_fill: the value must be a number or a tensor without dimensions, got shape ",
+               value.sizes(), hint("use where(mask, value, self) to fill with several values"));
+      filling = value.dtype() == x.dtype() ? value : kernels::cast(value, x.dtype());
+    } else {
+      filling = scalar_tensor(value, x.dtype(), x.device());
+    }
     ctx.save(mask);
     Tensor out = ctx.inplace ? *ctx.out : Tensor();
     if (!out) {
       Dims shape = x.sizes() == mask.sizes() ? x.sizes() : broadcast_shapes(x.sizes(), mask.sizes());
       out = empty(shape, x.dtype(), x.device());
     }
-    return kernels::pointwise(schema, pointwise::Where(), 0, x.dtype(), &out, mask, kernels::cast(value, x.dtype()), x);
+    return kernels::pointwise(schema, pointwise::Where(), 0, x.dtype(), &out, mask, filling, x);
   }
   Grads backward(Ctx& ctx, Grads g) {
-    Tensor mask = ctx.get(0), zero = wrapped_number(0.0);
-    return {ctx.need(0) ? masked_fill(g[0], mask, zero) : Tensor(), Tensor(),
-            ctx.need(2) ? sum(where(mask, g[0], zero)) : Tensor()};
+    Tensor mask = ctx.get(0), self = ctx.need(0) ? masked_fill(g[0], mask, 0) : Tensor();
+    if constexpr (tensor)
+      return {self, Tensor(), ctx.need(2) ? sum(where(mask, g[0], wrapped_number(0.0))) : Tensor()};
+    else
+      return {self};
   }
 };
 
@@ -590,6 +613,7 @@ struct MaskedSelect {
   Tensor forward(Ctx& ctx, const Tensor& self, const Tensor& given) {
     RL_CHECK(given.dtype() == DType::Bool, "masked_select: the mask must be bool, not ", given.dtype(),
              hint("use .bool()"));
+    check_out_dtype(schema, ctx, self);
     auto [x, mask] = broadcast(self, given);
     shape = x.sizes();
     ctx.save(given);
@@ -632,7 +656,7 @@ struct MaskedScatter {
   Grads backward(Ctx& ctx, Grads g) {
     Tensor mask = ctx.get(0), source;
     if (ctx.need(2)) source = reshape(padded(masked_select(g[0], mask), {product(source_shape)}), source_shape);
-    return {ctx.need(0) ? masked_fill(g[0], mask, wrapped_number(0.0)) : Tensor(), Tensor(), source};
+    return {ctx.need(0) ? masked_fill(g[0], mask, 0) : Tensor(), Tensor(), source};
   }
 };
 
@@ -699,7 +723,8 @@ RL_BIND(ScatterAdd, both | inplace | out)
 RL_BIND(ScatterReduce, both | inplace)
 RL_BIND(Take, both)
 RL_BIND(TakeAlongDim, both)
-RL_BIND(MaskedFill, both | inplace)
+RL_BIND(MaskedFill<false>, both | inplace)
+RL_BIND(MaskedFill<true>, both | inplace)
 RL_BIND(MaskedSelect, both | out)
 RL_BIND(MaskedScatter, both | inplace)
 RL_BIND(Nonzero, hidden | out)
@@ -731,9 +756,11 @@ Tensor scatter(const Tensor& t, int64_t d, const Tensor& at, const Tensor& src) 
 Tensor scatter_add(const Tensor& t, int64_t d, const Tensor& at, const Tensor& src) {
   return apply<ops::ScatterAdd>(t, d, at, src);
 }
-Tensor masked_fill(const Tensor& t, const Tensor& mask, const Tensor& v) { return apply<ops::MaskedFill>(t, mask, v); }
+Tensor masked_fill(const Tensor& t, const Tensor& mask, const Scalar& v) {
+  return apply<ops::MaskedFill<false>>(t, mask, v);
+}
 Tensor masked_fill_(const Tensor& t, const Tensor& mask, const Tensor& v) {
-  return apply_inplace<ops::MaskedFill>(t, mask, v);
+  return apply_inplace<ops::MaskedFill<true>>(t, mask, v);
 }
 Tensor masked_select(const Tensor& t, const Tensor& mask) { return apply<ops::MaskedSelect>(t, mask); }
 Tensor masked_scatter(const Tensor& t, const Tensor& mask, const Tensor& source) {

@@ -78,6 +78,11 @@ Tensor target(const Ctx& ctx, IntSpan shape, DType dtype, const Tensor& like,
   return empty_strided(shape, contiguous_strides(shape, f), dtype, like.device());
 }
 
+void check_out_holds(const char* op, const Ctx& ctx, DType dtype) {
+  RL_CHECK_KIND(!ctx.out || can_cast(dtype, ctx.out->dtype()), Type, op, ": the result is ", dtype,
+                " and cannot be written into out, a tensor of ", ctx.out->dtype());
+}
+
 // Whether what is written to ctx.out may be read again through an input.
 bool shares_memory(const Ctx& ctx, std::span<const Tensor> ts) {
   if (!ctx.out) return false;
@@ -131,6 +136,7 @@ struct Cat {
       for (const Tensor& t : ts) lengths.push_back(skipped(t) ? -1 : t.sizes()[dim]);
     bool fresh = shares_memory(ctx, ts);
     DType dtype = common_type(ts);
+    check_out_holds("cat", ctx, dtype);
     Tensor out = fresh ? empty(shape, dtype, first.device()) : target(ctx, shape, dtype, first, common_format(parts));
     join_into(out, parts, dim);
     return out;
@@ -140,7 +146,8 @@ struct Cat {
     int64_t at = 0;
     for (size_t i = 0; i < lengths.size(); i++) {
       int64_t n = lengths[i];
-      out.push_back(n >= 0 && ctx.need(std::min<int>(i, 63)) ? narrow(g[0], dim, at, n) : Tensor());
+      bool wanted = ctx.need(std::min<int>(i, 63));
+      out.push_back(!wanted ? Tensor() : n >= 0 ? narrow(g[0], dim, at, n) : zeros({0}, g[0].dtype(), g[0].device()));
       at += std::max<int64_t>(n, 0);
     }
     return out;
@@ -168,6 +175,7 @@ struct Stack {
     Dims shape = parts[0].sizes();
     shape[dim] = ts.size();
     DType dtype = common_type(ts);
+    check_out_holds("stack", ctx, dtype);
     Tensor out = shares_memory(ctx, ts) ? empty(shape, dtype, first.device()) : ctx.result(shape, dtype, first);
     join_into(out, parts, dim);
     return out;

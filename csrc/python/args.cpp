@@ -248,7 +248,7 @@ bool Arguments::parse(const Signature& s, PyObject* const* args, size_t n, PyObj
   size_t varargs_at = n_params;
   for (size_t i = 0; i < n_params && i < 2; i++)
     if (s.params[i].varargs) varargs_at = i;
-  bool spread = varargs_at < n && !PyTuple_Check(args[varargs_at]) && !PyList_Check(args[varargs_at]);
+  bool spread = varargs_at < n_params && varargs_at < n && !PyTuple_Check(args[varargs_at]) && !PyList_Check(args[varargs_at]);
   // With x.view(dtype)-like overloads the single argument may be no integer at all.
   if (spread) {
     int64_t ignored;
