@@ -60,25 +60,6 @@ struct Mul {
   }
 };
 
-// Two-argument functions whose derivatives are pointwise functors.
-template <class F, class Names>
-struct Binary {
-  static constexpr auto schema = Names::schema;
-  static constexpr auto doc = Names::doc;
-  Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
-    ctx.save(a);
-    ctx.save(b);
-    return binary<F>(schema, ctx, a, b);
-  }
-  Grads backward(Ctx& ctx, Grads g)
-    requires requires(F f, Tensor t) { f.grad_a(t, t, t); }
-  {
-    Tensor a = ctx.get(0), b = ctx.get(1), ga, gb;
-    if (ctx.need(0)) ga = derivative<1>(schema, F(), g[0], a, b);
-    if (ctx.need(1)) gb = derivative<2>(schema, F(), g[0], a, b);
-    return {ga, gb};
-  }
-};
 #define RL_BINARY(Name, F, forms, text, docstring)                                   \
   struct Name##Names {                                                               \
     static constexpr auto schema = text "(Tensor self, Number|Tensor other) -> Tensor"; \

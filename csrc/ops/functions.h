@@ -129,6 +129,11 @@ RL_API Tensor sum(const Tensor& t);
 RL_API Tensor sum(const Tensor& t, IntSpan dims, bool keepdim = false);
 RL_API Tensor sum_to(const Tensor& t, IntSpan shape);  // undoes broadcasting
 RL_API Tensor mean(const Tensor& t);
+RL_API Tensor mean(const Tensor& t, IntSpan dims, bool keepdim = false);
+RL_API Tensor prod(const Tensor& t, int64_t dim, bool keepdim = false);
+RL_API Tensor amax(const Tensor& t, IntSpan dims, bool keepdim = false);
+RL_API Tensor any(const Tensor& t);
+RL_API Tensor all(const Tensor& t);
 
 // Random numbers from the default generator.
 RL_API void manual_seed(uint64_t seed);

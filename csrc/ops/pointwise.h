@@ -68,5 +68,23 @@ Tensor binary(const char* op, Ctx& ctx, const Tensor& a, const Tensor& b, const 
   return kernels::pointwise(op, f, 0, compute_type<F>(d), ctx.out, a, b);
 }
 
+// Two-argument functions whose derivatives are pointwise functors. Names: schema and doc.
+template <class F, class Names>
+struct Binary : Names {
+  using Names::schema;
+  Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
+    ctx.save(a);
+    ctx.save(b);
+    return binary<F>(schema, ctx, a, b);
+  }
+  Grads backward(Ctx& ctx, Grads g)
+    requires requires(F f, Tensor t) { f.grad_a(t, t, t); }
+  {
+    Tensor a = ctx.get(0), b = ctx.get(1), ga, gb;
+    if (ctx.need(0)) ga = derivative<1>(schema, F(), g[0], a, b);
+    if (ctx.need(1)) gb = derivative<2>(schema, F(), g[0], a, b);
+    return {ga, gb};
+  }
+};
 
 }  // namespace rushlight::ops

@@ -1,66 +1,361 @@
-#include "kernels/loops.h"
+// Sums, products, extrema and truth over dimensions.
+#include "kernels/reduce.h"
+
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
 #include "ops/registry.h"
 
 namespace rushlight {
 namespace ops {
+
+const Tensor* reduce_target(const Ctx& ctx, IntSpan shape, DType dtype, const Tensor& x) {
+  const Tensor* out = ctx.out;
+  return out && out->dtype() == dtype && IntSpan(out->sizes()) == shape && out->storage() != x.storage() ? out : nullptr;
+}
+
+Tensor restore_dims(const Tensor& t, const Reduced& r) {
+  if (r.keepdim || r.shape.empty()) return t;
+  return reshape(t, kernels::reduced_shape(r.shape, r.dims, true));
+}
+
 namespace {
 
+using kernels::DimSet;
+using OptDims = std::optional<IntSpan>;
+using OptDType = std::optional<DType>;
+
+std::string op_name(const char* schema) { return std::string(schema, strcspn(schema, "(")); }
+
+// The fold of x as a result of this operation.
+Tensor fold(Ctx& ctx, kernels::Fold f, const Tensor& x, const Reduced& r, DType compute, DType result,
+            kernels::Finish finish = {}) {
+  Dims shape = kernels::reduced_shape(x.sizes(), r.dims, r.keepdim);
+  return kernels::reduce(f, x, r.dims, r.keepdim, compute, result, reduce_target(ctx, shape, result, x), nullptr, finish);
+}
+
+// --- Sum and mean ---------------------------------------------------------------------------------------------------
+
+DType sum_type(DType d, OptDType asked) { return asked.value_or(is_floating(d) ? d : DType::Int64); }
+
 struct Sum {
-  static constexpr auto schema = "sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto schema = "sum(Tensor self, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc =
+      "The sum of all elements, or over the dimensions `dim` (int or list of int; keepdim=True leaves them at size 1). "
+      "Integers and bool are summed in int64 unless `dtype` says otherwise.";
+  Dims shape;
+  Tensor forward(Ctx& ctx, const Tensor& x, OptDType dtype) {
+    shape = x.sizes();
+    DType to = sum_type(x.dtype(), dtype);
+    return fold(ctx, kernels::Fold::sum, x, {{}, kernels::dim_set(schema, {}, x.dim()), false}, to, to);
+  }
+  Grads backward(Ctx&, Grads g) { return {expand(g[0], shape)}; }
+};
+
+struct SumDim {
+  static constexpr auto schema = "sum(Tensor self, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
   static constexpr auto node_name = "SumBackward1";
-  Dims shape, dims;
-  bool keep;
-  Tensor forward(Ctx& ctx, const Tensor& x, std::optional<IntSpan> dim, bool keepdim, std::optional<DType> dtype) {
-    shape = x.sizes(), keep = keepdim;
-    if (dim)
-      for (int64_t d : *dim) dims.push_back(wrap_dim(d, x.dim()));
-    if (dims.empty())
-      for (int64_t d = 0; d < x.dim(); d++) dims.push_back(d);
-    Dims kept = x.sizes();
-    for (int64_t d : dims) if (x.dim()) kept[d] = 1;
-    DType to = dtype.value_or(is_floating(x.dtype()) ? x.dtype() : DType::Int64);
-    Tensor out = empty(kept, to, x.device());
-    kernels::fill(out, 0);
-    Dims out_strides = out.strides();
-    for (int64_t d : dims) if (x.dim()) out_strides[d] = 0;
-    Tensor c = kernels::contiguous(kernels::cast(x, to));
-    visit(to, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      for (int64_t i = 0; i < x.numel(); i++) {
-        int64_t rest = i, at = 0;
-        for (int64_t d = x.dim(); d-- > 0;) at += rest % shape[d] * out_strides[d], rest /= shape[d];
-        if constexpr (!std::is_same_v<T, bool>) out.data<T>()[at] = T(out.data<T>()[at] + c.data<T>()[i]);
-      }
-    });
-    if (keepdim || !x.dim()) return out;
-    Dims fin;
-    for (int64_t d = 0; d < x.dim(); d++)
-      if (std::find(dims.begin(), dims.end(), d) == dims.end()) fin.push_back(kept[d]);
-    (void)ctx;
-    return alias(out, fin, contiguous_strides(fin), 0);
+  Reduced r;
+  Tensor forward(Ctx& ctx, const Tensor& x, OptDims dims, bool keepdim, OptDType dtype) {
+    r = {x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};
+    DType to = sum_type(x.dtype(), dtype);
+    return fold(ctx, kernels::Fold::sum, x, r, to, to);
+  }
+  Grads backward(Ctx&, Grads g) { return {expand(restore_dims(g[0], r), r.shape)}; }
+};
+
+DType mean_type(const Tensor& x, OptDType asked) {
+  DType d = asked.value_or(x.dtype());
+  RL_CHECK(rushlight::is_floating(d), "mean: the mean of ", d, " is not an integer in general",
+           hint("give dtype=rushlight.float32, or convert with .float() first"));
+  return d;
+}
+void divide_by_count(double* acc, const double*, int64_t n, double count, double) {
+  for (int64_t i = 0; i < n; i++) acc[i] /= count;
+}
+
+struct MeanDim {
+  static constexpr auto schema = "mean(Tensor self, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto node_name = "MeanBackward1";
+  Reduced r;
+  Tensor forward(Ctx& ctx, const Tensor& x, OptDims dims, bool keepdim, OptDType dtype) {
+    r = {x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};
+    DType to = mean_type(x, dtype);
+    return fold(ctx, kernels::Fold::sum, x, r, to, to, {divide_by_count});
   }
   Grads backward(Ctx&, Grads g) {
-    Tensor t = g[0];
-    Dims kept = shape;
-    for (int64_t d : dims) if (!shape.empty()) kept[d] = 1;
-    return {expand(reshape(t, kept), shape)};
+    double n = std::max<int64_t>(1, kernels::reduced_count(r.shape, r.dims));  // of an empty tensor nothing is left
+    return {expand(restore_dims(g[0] / n, r), r.shape)};
   }
 };
+
+struct Mean {
+  static constexpr auto schema = "mean(Tensor self, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc = "The mean of all elements, or over the dimensions `dim`. For floating point only.";
+  MeanDim along;
+  Tensor forward(Ctx& ctx, const Tensor& x, OptDType dtype) { return along.forward(ctx, x, {}, false, dtype); }
+  Grads backward(Ctx& ctx, Grads g) { return along.backward(ctx, std::move(g)); }
+};
+
+// --- Products -------------------------------------------------------------------------------------------------------
+
+// For every element along a dimension the product of the others, also where some are zero, and differentiable:
+// products of a square whose diagonal is ones.
+Tensor product_of_others(const Tensor& x, int64_t dim) {
+  int64_t n = x.size(dim);
+  Tensor place = arange(0, n, 1, DType::Int64);
+  Tensor line = transpose(x, dim, -1);
+  Tensor square = where(eq(unsqueeze(place, 1), place), wrapped_number(1.0), unsqueeze(line, -2));
+  return transpose(prod(square, -1), dim, -1);
+}
+
+Tensor product_gradient(const Tensor& g, const Tensor& x, const Tensor& y, int64_t dim) {
+  bool zeros = tls.grad_enabled || (!x.is_meta() && any(eq(x, wrapped_number(0.0))).item().to_int());
+  return zeros ? g * product_of_others(x, dim) : g * y / x;
+}
+
+struct ProdDim {
+  static constexpr auto schema = "prod(Tensor self, int dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto node_name = "ProdBackward1";
+  Reduced r;
+  int64_t dim;
+  Tensor forward(Ctx& ctx, const Tensor& x, int64_t d, bool keepdim, OptDType dtype) {
+    ctx.save(x);
+    dim = wrap_dim(d, x.dim());
+    r = {x.sizes(), kernels::dim_set(schema, IntSpan(&dim, 1), x.dim()), keepdim};
+    DType to = sum_type(x.dtype(), dtype);
+    Tensor y = fold(ctx, kernels::Fold::product, x, r, to, to);
+    ctx.save_output(y);
+    return y;
+  }
+  Grads backward(Ctx& ctx, Grads g) {
+    if (r.shape.empty()) return {g[0]};
+    return {product_gradient(restore_dims(g[0], r), ctx.get(0), restore_dims(ctx.get(1), r), dim)};
+  }
+};
+
+struct Prod {
+  static constexpr auto schema = "prod(Tensor self, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc = "The product of all elements, or along one dimension.";
+  Tensor forward(Ctx& ctx, const Tensor& x, OptDType dtype) {
+    ctx.save(x);
+    DType to = sum_type(x.dtype(), dtype);
+    Tensor y = fold(ctx, kernels::Fold::product, x, {{}, kernels::dim_set(schema, {}, x.dim()), false}, to, to);
+    ctx.save_output(y);
+    return y;
+  }
+  Grads backward(Ctx& ctx, Grads g) {
+    Tensor x = ctx.get(0);
+    return {reshape(product_gradient(g[0], reshape(x, {-1}), ctx.get(1), 0), x.sizes())};
+  }
+};
+
+// --- Extrema --------------------------------------------------------------------------------------------------------
+
+void check_elements(const char* schema, const Tensor& x, DimSet dims) {
+  for (int64_t d = 0; d < x.dim(); d++)
+    RL_CHECK_KIND(!(dims >> d & 1) || x.sizes()[d] != 0, Index, op_name(schema), ": dimension ", d, " of ", x.sizes(),
+                  " is empty, and there is no extremum of nothing",
+                  hint("name dimensions that have elements, or check numel() first"));
+}
+
+// Elements that equal the extremum share its gradient.
+Tensor share_gradient(const Tensor& g, const Tensor& x, const Tensor& y, const Reduced& r) {
+  Tensor ties = to_dtype(eq(x, restore_dims(y, r)), g.dtype());
+  Dims dims;
+  for (int64_t d = 0; d < x.dim(); d++)
+    if (r.dims >> d & 1) dims.push_back(d);
+  Tensor count = dims.empty() ? ties : sum(ties, dims, true);
+  return restore_dims(g, r) * ties / count;
+}
+
+template <bool max>
+struct Amax {
+  static constexpr auto schema = max ? "amax(Tensor self, int[1] dim=(), bool keepdim=False) -> Tensor"
+                                     : "amin(Tensor self, int[1] dim=(), bool keepdim=False) -> Tensor";
+  static constexpr auto doc = max ? "The largest element, of all or over the dimensions `dim`; NaN if any is. Equal elements share "
+                                    "the gradient."
+                                  : "The smallest element, of all or over the dimensions `dim`; NaN if any is. Equal elements share "
+                                    "the gradient.";
+  Reduced r;
+  Tensor forward(Ctx& ctx, const Tensor& x, IntSpan dims, bool keepdim) {
+    ctx.save(x);
+    r = {x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};
+    check_elements(schema, x, r.dims);
+    Tensor y = fold(ctx, max ? kernels::Fold::max : kernels::Fold::min, x, r, x.dtype(), x.dtype());
+    ctx.save_output(y);
+    return y;
+  }
+  Grads backward(Ctx& ctx, Grads g) { return {share_gradient(g[0], ctx.get(0), ctx.get(1), r)}; }
+};
+
+template <bool max>
+struct MaxAll {
+  static constexpr auto schema = max ? "max(Tensor self) -> Tensor" : "min(Tensor self) -> Tensor";
+  static constexpr auto node_name = max ? "MaxBackward1" : "MinBackward1";
+  static constexpr auto doc =
+      max ? "max(self): the largest of all elements; max(self, dim, keepdim): (values, indices) along a dimension; "
+            "max(self, other): the larger of each pair."
+          : "min(self): the smallest of all elements; min(self, dim, keepdim): (values, indices) along a dimension; "
+            "min(self, other): the smaller of each pair.";
+  Reduced r;
+  Tensor forward(Ctx& ctx, const Tensor& x) {
+    ctx.save(x);
+    RL_CHECK(x.numel() > 0, op_name(schema), ": a tensor of shape ", x.sizes(), " has no elements to choose from",
+             hint("check numel() first"));
+    r = {x.sizes(), kernels::dim_set(schema, {}, x.dim()), false};
+    Tensor y = fold(ctx, max ? kernels::Fold::max : kernels::Fold::min, x, r, x.dtype(), x.dtype());
+    ctx.save_output(y);
+    return y;
+  }
+  Grads backward(Ctx& ctx, Grads g) { return {share_gradient(g[0], ctx.get(0), ctx.get(1), r)}; }
+};
+
+struct MaxOf {
+  static constexpr auto schema = "max(Tensor self, Tensor other) -> Tensor";
+  static constexpr auto node_name = "MaximumBackward0";
+};
+struct MinOf {
+  static constexpr auto schema = "min(Tensor self, Tensor other) -> Tensor";
+  static constexpr auto node_name = "MinimumBackward0";
+};
+
+template <bool max>
+struct MaxDim {
+  static constexpr auto schema = max ? "max(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
+                                     : "min(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
+  Reduced r;
+  int64_t dim;
+  std::tuple<Tensor, Tensor> forward(Ctx& ctx, const Tensor& x, int64_t d, bool keepdim) {
+    dim = wrap_dim(d, x.dim());
+    r = {x.sizes(), kernels::dim_set(schema, IntSpan(&dim, 1), x.dim()), keepdim};
+    check_elements(schema, x, r.dims);
+    kernels::Extremum e = kernels::extremum(max, x, dim, keepdim);
+    ctx.save(e.place);
+    return {e.value, e.place};
+  }
+  Grads backward(Ctx& ctx, Grads g) {
+    if (r.shape.empty()) return {g[0]};
+    return {place_along(restore_dims(g[0], r), restore_dims(ctx.get(0), r), dim, r.shape[dim])};
+  }
+};
+
+template <bool max>
+struct Argmax {
+  static constexpr auto schema = max ? "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"
+                                     : "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto doc =
+      "The place of the extremum along a dimension, or in the flattened tensor; the first of equals. NaN counts as it.";
+  Tensor forward(Ctx&, const Tensor& x, OptInt d, bool keepdim) {
+    if (d || x.dim() == 0) {
+      int64_t dim = wrap_dim(d.value_or(0), x.dim());
+      check_elements(schema, x, DimSet(1) << dim);
+      return kernels::extremum(max, x, dim, keepdim).place;
+    }
+    check_elements(schema, x, x.numel() ? 0 : ~DimSet(0));
+    Tensor line = kernels::contiguous(x);
+    Tensor place = kernels::extremum(max, alias(line, {line.numel()}, {1}, line.offset()), 0, false).place;
+    if (!keepdim) return place;
+    Dims ones;
+    ones.resize(x.dim(), 1);
+    return alias(place, ones, ones, 0);
+  }
+};
+
+// --- Truth and counts -----------------------------------------------------------------------------------------------
+
+DType truth_type(DType d) { return d == DType::UInt8 ? d : DType::Bool; }  // masks were uint8 before there was bool
+
+#define RL_TRUTH(Name, fold_name, text, docstring)                                                        \
+  struct Name {                                                                                           \
+    static constexpr auto schema = text "(Tensor self) -> Tensor";                                        \
+    static constexpr auto doc = docstring;                                                                \
+    Tensor forward(Ctx& ctx, const Tensor& x) {                                                           \
+      Reduced r{x.sizes(), kernels::dim_set(schema, {}, x.dim()), false};                                 \
+      return fold(ctx, kernels::Fold::fold_name, x, r, x.dtype(), truth_type(x.dtype()));                 \
+    }                                                                                                     \
+  };                                                                                                      \
+  struct Name##Dim {                                                                                      \
+    static constexpr auto schema = text "(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor";       \
+    Tensor forward(Ctx& ctx, const Tensor& x, OptDims dims, bool keepdim) {                               \
+      Reduced r{x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};                             \
+      return fold(ctx, kernels::Fold::fold_name, x, r, x.dtype(), truth_type(x.dtype()));                 \
+    }                                                                                                     \
+  };
+RL_TRUTH(All, all, "all", "Whether all elements are nonzero, of the whole tensor or over the dimensions `dim`.")
+RL_TRUTH(Any, any, "any", "Whether any element is nonzero, of the whole tensor or over the dimensions `dim`.")
+
+struct CountNonzero {
+  static constexpr auto schema = "count_nonzero(Tensor self, int[1]? dim=None) -> Tensor";
+  static constexpr auto doc = "How many elements are nonzero (int64), of all or over the dimensions `dim`.";
+  Tensor forward(Ctx& ctx, const Tensor& x, OptDims dims) {
+    Reduced r{x.sizes(), kernels::dim_set(schema, dims, x.dim()), false};
+    return fold(ctx, kernels::Fold::count, x, r, x.dtype(), DType::Int64);
+  }
+};
+
 RL_BIND(Sum, both)
+RL_BIND(SumDim, both | out)
+RL_BIND(Mean, both)
+RL_BIND(MeanDim, both | out)
+RL_BIND(Prod, both)
+RL_BIND(ProdDim, both | out)
+RL_BIND(Amax<true>, both | out)
+RL_BIND(Amax<false>, both | out)
+RL_BIND(MaxAll<true>, both | out)
+RL_BIND(MaxAll<false>, both | out)
+using MaxPair = Binary<pointwise::Maximum, MaxOf>;
+RL_BIND(MaxPair, both | out)
+using MinPair = Binary<pointwise::Minimum, MinOf>;
+RL_BIND(MinPair, both | out)
+RL_BIND(MaxDim<true>, both | out)
+RL_BIND(MaxDim<false>, both | out)
+RL_BIND(Argmax<true>, both | out)
+RL_BIND(Argmax<false>, both | out)
+RL_BIND(All, both)
+RL_BIND(AllDim, both | out)
+RL_BIND(Any, both)
+RL_BIND(AnyDim, both | out)
+RL_BIND(CountNonzero, both)
 
 }  // namespace
+
+Tensor place_along(const Tensor& g, const Tensor& place, int64_t dim, int64_t n) {
+  Dims line;
+  line.resize(g.dim(), 1);
+  line[dim] = n;
+  Tensor here = eq(reshape(arange(0, n, 1, DType::Int64), line), place);
+  return where(here, g, wrapped_number(0.0));
+}
+
 }  // namespace ops
 
-Tensor sum(const Tensor& t) { return apply<ops::Sum>(t, std::optional<IntSpan>(), false, std::optional<DType>()); }
+Tensor sum(const Tensor& t) { return apply<ops::Sum>(t, ops::OptDType()); }
 Tensor sum(const Tensor& t, IntSpan dims, bool keepdim) {
-  return apply<ops::Sum>(t, std::optional<IntSpan>(dims), keepdim, std::optional<DType>());
+  return apply<ops::SumDim>(t, ops::OptDims(dims), keepdim, ops::OptDType());
 }
+Tensor mean(const Tensor& t) { return apply<ops::Mean>(t, ops::OptDType()); }
+Tensor mean(const Tensor& t, IntSpan dims, bool keepdim) {
+  return apply<ops::MeanDim>(t, ops::OptDims(dims), keepdim, ops::OptDType());
+}
+Tensor prod(const Tensor& t, int64_t dim, bool keepdim) { return apply<ops::ProdDim>(t, dim, keepdim, ops::OptDType()); }
+Tensor amax(const Tensor& t, IntSpan dims, bool keepdim) { return apply<ops::Amax<true>>(t, dims, keepdim); }
+Tensor any(const Tensor& t) { return apply<ops::Any>(t); }
+Tensor all(const Tensor& t) { return apply<ops::All>(t); }
+
 Tensor sum_to(const Tensor& t, IntSpan shape) {
   Dims dims;
   int64_t lead = t.dim() - int64_t(shape.size());
   for (int64_t d = 0; d < t.dim(); d++)
     if (d < lead || (shape[d - lead] == 1 && t.sizes()[d] != 1)) dims.push_back(d);
   if (dims.empty()) return t;
+  if (!tls.grad_enabled || !requires_grad(t)) {  // the result has one element for each of `shape`, in that order
+    Tensor out = empty(shape, t.dtype(), t.device());
+    kernels::DimSet set = kernels::dim_set("sum_to", IntSpan(dims), t.dim());
+    Dims kept_shape = kernels::reduced_shape(t.sizes(), set, true);
+    Tensor kept = alias(out, kept_shape, contiguous_strides(kept_shape), 0);
+    kernels::reduce(kernels::Fold::sum, t, set, true, t.dtype(), t.dtype(), &kept);
+    return out;
+  }
   return reshape(sum(t, dims, true), shape);
 }
 
