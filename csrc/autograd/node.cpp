@@ -174,7 +174,7 @@ void finish_target(Ctx& ctx, const Tensor& result, const char* op) {
   if (out.sizes() != result.sizes()) {
     RL_CHECK(!ctx.inplace, op_name(op), "_: the result has shape ", result.sizes(), ", which does not fit into ",
              out.sizes(), hint("use the out-of-place form"));
-    resize_tensor(out, result.sizes());
+    resize_out(out, result.sizes());
   }
   needs::copy_(out, result);
 }

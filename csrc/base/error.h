@@ -33,6 +33,12 @@ template <class... A>
   throw Error(kind, detail::concat(parts...));
 }
 
+// Tells the user of something odd that is no error; the Python layer makes it a UserWarning.
+extern RL_API void (*warning_hook)(const std::string& message);
+inline void warn(const std::string& message) {
+  if (warning_hook) warning_hook(message);
+}
+
 }  // namespace rushlight
 
 // The message is put together only when the condition fails.

@@ -250,11 +250,15 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
     Dims shape = first.sizes();
     for (size_t i = 1; i < in.size(); i++)
       if (in[i]->sizes() != shape) shape = broadcast_shapes(shape, in[i]->sizes());
-    RL_CHECK(out->sizes() == shape, std::string(op, strcspn(op, "(")), ": the result has shape ", shape,
-             ", the tensor to write it to ", out->sizes());
     RL_CHECK(can_cast(result, out->dtype()), std::string(op, strcspn(op, "(")), ": the result is ", result,
              " and cannot be written into a tensor of ", out->dtype(),
-             hint("use the out-of-place form, or convert the tensor first"));
+             hint("use the out-of-place form, or convert first"));
+    if (out->sizes() != shape) {
+      for (const Tensor* t : in)
+        RL_CHECK(!t->is_same(*out), std::string(op, strcspn(op, "(")), ": the result has shape ", shape,
+                 ", the tensor to write it to ", out->sizes(), hint("use the out-of-place form"));
+      resize_out(*out, shape);
+    }
     check_writable(op, *out);
   }
   if (out->numel() == 0 || out->is_meta()) return *out;

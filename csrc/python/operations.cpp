@@ -37,6 +37,24 @@ PyObject* torch_function(Callable& c, PyObject* const* args, size_t n, PyObject*
   return dispatch(nb::handle(c.object), positional, keywords).release().ptr();
 }
 
+// Several results into as many tensors given as out=(...).
+void write_results(Returns& r, PyObject* given, const char* schema) {
+  size_t n = PySequence_Fast_GET_SIZE(given);
+  std::string name(schema, std::strcspn(schema, "("));
+  RL_CHECK_KIND(r.shape == Returns::tuple && n == r.tensors.size(), Type, name, "(): out= holds ", n, " tensors for ",
+                r.tensors.size(), " results");
+  for (size_t i = 0; i < n; i++) {
+    PyObject* o = PySequence_Fast_ITEMS(given)[i];
+    if (!is_tensor(o)) fail(ErrorKind::Type, name, "(): out= must hold Tensors, not ", Py_TYPE(o)->tp_name);
+    Tensor out = unwrap(o);
+    detail::check_out(out, requires_grad(r.tensors[i]), schema);
+    Ctx ctx;
+    ctx.out = &out;
+    detail::finish_target(ctx, r.tensors[i], schema);
+    r.tensors[i] = out;
+  }
+}
+
 PyObject* call(Callable& c, PyObject* const* args, size_t n, PyObject* kwnames) {
   if (c.signatures.empty())
     for (const OpInfo* op : c.ops) c.signatures.emplace_back(*op);
@@ -51,6 +69,11 @@ PyObject* call(Callable& c, PyObject* const* args, size_t n, PyObject* kwnames) 
     if (c.target == Target::self) {
       s.op.call(a.slots, Target::self, &a.tensors[0], r);
       return Py_NewRef(args[0]);
+    }
+    if (a.out && (PyTuple_Check(a.out) || PyList_Check(a.out))) {
+      s.op.call(a.slots, Target::fresh, nullptr, r);
+      write_results(r, a.out, s.op.schema);
+      return make_returns(r, s.op.schema);
     }
     if (a.out) {
       if (!is_tensor(a.out)) fail(ErrorKind::Type, c.name, "(): out must be a Tensor, not ", Py_TYPE(a.out)->tp_name);

@@ -314,6 +314,16 @@ void resize_tensor(const Tensor& t, IntSpan sizes) {
   p->refresh();
 }
 
+void (*warning_hook)(const std::string&) = nullptr;
+
+void resize_out(const Tensor& out, IntSpan sizes) {
+  if (IntSpan(out.sizes()) == sizes) return;
+  if (out.numel())
+    warn(detail::concat("a tensor of shape ", out.sizes(), " given as out= was resized to the result's shape ", sizes,
+                        hint("give an empty one to have it resized, or one of the right shape")));
+  resize_tensor(out, sizes);
+}
+
 Scalar Tensor::item() const {
   RL_CHECK(numel() == 1, "a tensor of shape ", IntSpan(sizes()), " has ", numel(), " elements; only one can become a number",
            hint("pick one by indexing, reduce with sum() or mean(), or take all with tolist()"));

@@ -124,7 +124,8 @@ RL_API Tensor wrapped_number(const Scalar& s);  // dtype int64, float64 or bool;
 // Another geometry over the same memory, without history; shares the version counter.
 RL_API Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset);
 inline Tensor alias(const Tensor& t) { return alias(t, t.sizes(), t.strides(), t.offset()); }
-RL_API void resize_tensor(const Tensor& t, IntSpan sizes);  // for out=; keeps memory where it suffices
+RL_API void resize_tensor(const Tensor& t, IntSpan sizes);  // keeps memory where it suffices
+RL_API void resize_out(const Tensor& out, IntSpan sizes);   // for out=; warns unless it was empty
 
 // Promotion over tensors with dimensions, zero-dimensional tensors and Python numbers.
 RL_API DType result_type(std::span<const Tensor* const> ts);
