@@ -1,4 +1,5 @@
-// Functions of two elements.
+// Sums, products, quotients and powers of two tensors.
+#include "kernels/reduce.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
 
@@ -6,22 +7,30 @@ namespace rushlight {
 namespace ops {
 namespace {
 
+constexpr Forms all_forms = both | inplace | out;
+
+// --- Sums and products ----------------------------------------------------------------------------------------------
+
+void check_alpha(const char* schema, DType d, const Scalar& alpha) {
+  RL_CHECK(is_floating(d) || !alpha.is_floating(), name_of(schema), ": alpha must be an integer for integer tensors, got ",
+           alpha);
+  RL_CHECK(d == DType::Bool || !alpha.is_bool(), name_of(schema), ": alpha may be a bool for bool tensors only");
+}
+
+Tensor times(const Tensor& g, const Scalar& alpha) { return alpha == Scalar(1) ? g : mul(g, wrapped_number(alpha)); }
+
 struct Add {
   static constexpr auto schema = "add(Tensor self, Number|Tensor other, *, Scalar alpha=1) -> Tensor";
-  static constexpr auto doc = "self + alpha * other.";
+  static constexpr auto doc = "self + alpha * other. Of bools, whether either is true.";
   Scalar alpha;
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b, Scalar s) {
     alpha = s;
     DType d = result_type(a, b);
-    RL_CHECK(is_floating(d) || !alpha.is_floating(), "add: alpha must be an integer for integer tensors, got ", alpha);
-    if (alpha == Scalar(1)) return kernels::pointwise(schema, pointwise::Add(), 0, d, ctx.out, a, b);
+    if (alpha == Scalar(1) && !alpha.is_bool()) return kernels::pointwise(schema, pointwise::Add(), 0, d, ctx.out, a, b);
+    check_alpha(schema, d, alpha);
     return kernels::pointwise(schema, pointwise::AddScaled{alpha.to_double()}, 0, d, ctx.out, a, b);
   }
-  Grads backward(Ctx& ctx, Grads g) {
-    Tensor second;
-    if (ctx.need(1)) second = alpha == Scalar(1) ? g[0] : mul(g[0], wrapped_number(alpha));
-    return {g[0], second};
-  }
+  Grads backward(Ctx& ctx, Grads g) { return {g[0], ctx.need(1) ? times(g[0], alpha) : Tensor()}; }
 };
 
 struct Sub {
@@ -33,20 +42,23 @@ struct Sub {
     DType d = result_type(a, b);
     RL_CHECK(a.dtype() != DType::Bool && b.dtype() != DType::Bool,
              "sub: subtraction is not defined for bool tensors", hint("use logical_xor() (^), or ~ to invert a mask"));
-    RL_CHECK(is_floating(d) || !alpha.is_floating(), "sub: alpha must be an integer for integer tensors, got ", alpha);
+    check_alpha(schema, d, alpha);
     if (alpha == Scalar(1)) return kernels::pointwise(schema, pointwise::Sub(), 0, d, ctx.out, a, b);
     return kernels::pointwise(schema, pointwise::AddScaled{-alpha.to_double()}, 0, d, ctx.out, a, b);
   }
-  Grads backward(Ctx& ctx, Grads g) {
-    Tensor second;
-    if (ctx.need(1)) second = alpha == Scalar(1) ? neg(g[0]) : mul(g[0], wrapped_number(-alpha.to_double()));
-    return {g[0], second};
-  }
+  Grads backward(Ctx& ctx, Grads g) { return {g[0], ctx.need(1) ? neg(times(g[0], alpha)) : Tensor()}; }
+};
+
+struct Rsub {
+  static constexpr auto schema = "rsub(Tensor self, Number|Tensor other, *, Scalar alpha=1) -> Tensor";
+  static constexpr auto doc = "other - alpha * self.";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& a, const Tensor& b, Scalar alpha) { return sub(b, a, alpha); }
 };
 
 struct Mul {
   static constexpr auto schema = "mul(Tensor self, Number|Tensor other) -> Tensor";
-  static constexpr auto doc = "self * other.";
+  static constexpr auto doc = "self * other. Of bools, whether both are true.";
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
     ctx.save(ctx.need(1) ? a : Tensor());
     ctx.save(ctx.need(0) ? b : Tensor());
@@ -60,49 +72,172 @@ struct Mul {
   }
 };
 
-#define RL_BINARY(Name, F, forms, text, docstring)                                   \
-  struct Name##Names {                                                               \
-    static constexpr auto schema = text "(Tensor self, Number|Tensor other) -> Tensor"; \
-    static constexpr auto doc = docstring;                                           \
-  };                                                                                 \
-  using Name = Binary<pointwise::F, Name##Names>;                                    \
-  RL_BIND(Name, forms)
+RL_BIND(Add, all_forms)
+RL_BIND(Sub, all_forms)
+RL_BIND(Rsub, both)
+RL_BIND(Mul, all_forms)
 
-RL_BIND(Add, both | inplace | out)
-RL_BIND(Sub, both | inplace | out)
-RL_BIND(Mul, both | inplace | out)
-constexpr Forms all_forms = both | inplace | out;
-RL_BINARY(Div, Div, all_forms, "div", "self / other, true division.")
-RL_BINARY(Pow, Pow, all_forms, "pow", "self to the power of other.")
-RL_BINARY(Maximum, Maximum, both | out, "maximum", "The larger of each pair of elements; NaN if either is.")
-RL_BINARY(Minimum, Minimum, both | out, "minimum", "The smaller of each pair of elements; NaN if either is.")
-RL_BINARY(Atan2, Atan2, all_forms, "atan2", "The angle of the point (other, self), in radians.")
-RL_BINARY(Eq, Eq, all_forms, "eq", "Whether self == other, element by element.")
-RL_BINARY(Ne, Ne, all_forms, "ne", "Whether self != other, element by element.")
-RL_BINARY(Lt, Lt, all_forms, "lt", "Whether self < other, element by element.")
-RL_BINARY(Le, Le, all_forms, "le", "Whether self <= other, element by element.")
-RL_BINARY(Gt, Gt, all_forms, "gt", "Whether self > other, element by element.")
-RL_BINARY(Ge, Ge, all_forms, "ge", "Whether self >= other, element by element.")
-RL_BINARY(LogicalAnd, LogicalAnd, all_forms, "logical_and", "Whether both are nonzero.")
-RL_BINARY(LogicalOr, LogicalOr, all_forms, "logical_or", "Whether either is nonzero.")
-RL_BINARY(LogicalXor, LogicalXor, all_forms, "logical_xor", "Whether just one is nonzero.")
-RL_BINARY(BitwiseAnd, BitwiseAnd, all_forms, "bitwise_and", "Bits that both have.")
-RL_BINARY(BitwiseOr, BitwiseOr, all_forms, "bitwise_or", "Bits that either has.")
-RL_BINARY(BitwiseXor, BitwiseXor, all_forms, "bitwise_xor", "Bits that just one has.")
+// --- Quotients ------------------------------------------------------------------------------------------------------
 
-struct Where {
-  static constexpr auto schema = "where(Tensor condition, Number|Tensor self, Number|Tensor other) -> Tensor";
-  static constexpr auto doc = "self where condition is true, other elsewhere.";
-  Tensor forward(Ctx& ctx, const Tensor& c, const Tensor& a, const Tensor& b) {
-    ctx.save(c);
-    return kernels::pointwise(schema, pointwise::Where(), 0, result_type(a, b), ctx.out, c, a, b);
-  }
-  Grads backward(Ctx& ctx, Grads g) {
-    Tensor c = ctx.get(0), zero = wrapped_number(0.0);
-    return {Tensor(), ctx.need(1) ? where(c, g[0], zero) : Tensor(), ctx.need(2) ? where(c, zero, g[0]) : Tensor()};
+// Integers have no infinity to give.
+void check_divisor(const char* schema, DType d, const Tensor& a, const Tensor& b) {
+  RL_CHECK_KIND(d != DType::Bool, NotImplemented, name_of(schema), " is not defined for bool tensors",
+                hint("convert with .int() first"));
+  if (is_floating(d) || b.is_meta() || a.numel() == 0 || b.numel() == 0) return;
+  Tensor fine = kernels::reduce(kernels::Fold::all, b, kernels::dim_set(schema, {}, b.dim()), false, b.dtype(), DType::Bool);
+  RL_CHECK(*fine.data<bool>(), name_of(schema), ": ZeroDivisionError: an integer divided by zero",
+           hint("convert to floating point, where the result is infinite or NaN, or replace the zeros"));
+}
+
+// Quotients of whole numbers. Names: schema, doc.
+template <class F, class Names>
+struct Whole : Binary<F, Names> {
+  Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
+    check_divisor(Names::schema, result_type(a, b), a, b);
+    return Binary<F, Names>::forward(ctx, a, b);
   }
 };
-RL_BIND(Where, function | out)
+// The same by a number.
+template <class Op, class Names>
+struct ByNumber : Names {
+  Op op;
+  Tensor forward(Ctx& ctx, const Tensor& a, Scalar s) { return op.forward(ctx, a, wrapped_number(s)); }
+  Grads backward(Ctx& ctx, Grads g) { return {op.backward(ctx, std::move(g))[0]}; }
+};
+
+#define RL_WHOLE(Name, F, text, node, docstring)         \
+  struct Name##Names {                                   \
+    static constexpr auto schema = text;                 \
+    static constexpr auto node_name = node "Backward1";  \
+    static constexpr auto doc = docstring;               \
+  };                                                     \
+  using Name = Whole<pointwise::F, Name##Names>;
+
+RL_WHOLE(FloorDivide, FloorDivide, "floor_divide(Number|Tensor self, Number|Tensor other) -> Tensor", "FloorDivide",
+         "self / other, rounded down.")
+RL_WHOLE(Remainder, Remainder, "remainder(Number|Tensor self, Tensor other) -> Tensor", "Remainder",
+         "What is left of self when divided by other, with other's sign, as Python's %.")
+RL_WHOLE(Fmod, Fmod, "fmod(Tensor self, Tensor other) -> Tensor", "Fmod",
+         "What is left of self when divided by other, with self's sign, as C's fmod.")
+struct RemainderNumber {
+  static constexpr auto schema = "remainder(Tensor self, Scalar other) -> Tensor";
+};
+struct FmodNumber {
+  static constexpr auto schema = "fmod(Tensor self, Scalar other) -> Tensor";
+};
+
+struct DivRoundedNames {
+  static constexpr auto schema = "div(Tensor self, Tensor other)";
+  static constexpr auto node_name = "DivBackward2";
+};
+using DivFloor = Whole<pointwise::FloorDivide, DivRoundedNames>;
+using DivTrunc = Whole<pointwise::TruncDivide, DivRoundedNames>;
+
+struct DivMode {
+  static constexpr auto schema = "div(Tensor self, Number|Tensor other, *, str? rounding_mode) -> Tensor";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& a, const Tensor& b, std::optional<std::string_view> mode) {
+    if (!mode) return div(a, b);
+    RL_CHECK(*mode == "floor" || *mode == "trunc", "div: rounding_mode must be None, 'floor' or 'trunc', not '", *mode, "'");
+    return *mode == "floor" ? apply<DivFloor>(a, b) : apply<DivTrunc>(a, b);
+  }
+};
+
+RL_BINARY(Div, "div(Tensor self, Number|Tensor other) -> Tensor", all_forms,
+          "self / other; rounding_mode='floor' or 'trunc' rounds the quotient to a whole number.")
+RL_BIND(DivMode, all_forms)
+RL_BIND(FloorDivide, all_forms)
+RL_BIND(Remainder, all_forms)
+using RemainderByNumber = ByNumber<Remainder, RemainderNumber>;
+RL_BIND(RemainderByNumber, all_forms)
+RL_BIND(Fmod, all_forms)
+using FmodByNumber = ByNumber<Fmod, FmodNumber>;
+RL_BIND(FmodByNumber, all_forms)
+
+// --- Powers ---------------------------------------------------------------------------------------------------------
+
+void check_power(DType d) {
+  RL_CHECK_KIND(d != DType::Bool, NotImplemented, "pow is not defined for bool tensors", hint("use & for a product of bools"));
+}
+
+struct PowNames {
+  static constexpr auto schema = "pow(Tensor self, Tensor exponent) -> Tensor";
+  static constexpr auto node_name = "PowBackward1";
+  static constexpr auto doc =
+      "self to the power of exponent; either may be a number. Integers stay integers, and a negative number cannot be "
+      "their exponent.";
+};
+struct Pow : Binary<pointwise::Pow, PowNames> {
+  Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
+    check_power(result_type(a, b));
+    return Binary::forward(ctx, a, b);
+  }
+};
+
+struct PowNumber {
+  static constexpr auto schema = "pow(Tensor self, Scalar exponent) -> Tensor";
+  double exponent;
+  // Calls f with the functor that computes this power of floats with least work.
+  template <class F>
+  Tensor with_functor(F&& f) const {
+    if (exponent == 2) return f(pointwise::Square());
+    if (exponent == 3) return f(pointwise::Cube());
+    if (exponent == 0.5) return f(pointwise::SquareRoot());
+    if (exponent == -1) return f(pointwise::Inverse());
+    return f(pointwise::Power{exponent});
+  }
+  Tensor forward(Ctx& ctx, const Tensor& x, Scalar e) {
+    ctx.save(x);
+    exponent = e.to_double();
+    DType d = with_number(x.dtype(), e);
+    check_power(d);
+    if (exponent == 1) return kernels::cast(x, d);
+    if (!is_floating(d)) {
+      RL_CHECK(exponent >= 0, "pow: integers cannot be raised to the negative power ", e,
+               hint("convert to floating point first, for example with .float()"));
+      return exponent == 2 ? kernels::pointwise(schema, pointwise::Square(), 0, d, ctx.out, x)
+                           : kernels::pointwise(schema, pointwise::Pow(), 0, d, ctx.out, x, wrapped_number(e));
+    }
+    return with_functor([&](auto f) { return kernels::pointwise(schema, f, 0, d, ctx.out, x); });
+  }
+  Grads backward(Ctx& ctx, Grads g) {
+    if (exponent == 0) return {zeros_like(g[0])};
+    if (exponent == 1) return {g[0]};
+    Tensor x = ctx.get(0);
+    return {with_functor([&](auto f) { return derivative<1>(schema, f, g[0], x); })};
+  }
+};
+
+struct PowOfNumber {
+  static constexpr auto schema = "pow(Scalar self, Tensor exponent) -> Tensor";
+  static constexpr auto node_name = "PowBackward2";
+  Scalar base;
+  Tensor forward(Ctx& ctx, Scalar b, const Tensor& e) {
+    base = b;
+    ctx.save(e);
+    Tensor number = wrapped_number(b);
+    DType d = result_type(number, e);
+    check_power(d);
+    return kernels::pointwise(schema, pointwise::Pow(), 0, d, ctx.out, number, e);
+  }
+  Grads backward(Ctx& ctx, Grads g) {
+    return {derivative<2>(schema, pointwise::Pow(), g[0], wrapped_number(base.to_double()), ctx.get(0))};
+  }
+};
+
+RL_BIND(Pow, all_forms)
+RL_BIND(PowNumber, all_forms)
+RL_BIND(PowOfNumber, function | out)
+
+// --- Functions of two real numbers ----------------------------------------------------------------------------------
+
+RL_BINARY(Atan2, "atan2(Tensor self, Tensor other) -> Tensor", all_forms, "The angle of the point (other, self), in radians.")
+RL_BINARY(Hypot, "hypot(Tensor self, Tensor other) -> Tensor", all_forms, "sqrt(self ** 2 + other ** 2), without overflow.")
+RL_BINARY(Copysign, "copysign(Tensor self, Number|Tensor other) -> Tensor", all_forms, "self with the sign of other.")
+RL_BINARY(LogAddExp, "logaddexp(Tensor self, Tensor other) -> Tensor", both | out, "log(exp(self) + exp(other)).")
+RL_BINARY(LogAddExp2, "logaddexp2(Tensor self, Tensor other) -> Tensor", both | out, "log2(2 ** self + 2 ** other).")
+RL_BINARY(Xlogy, "xlogy(Number|Tensor self, Number|Tensor other) -> Tensor", all_forms,
+          "self * log(other), and 0 where self is 0.")
 
 }  // namespace
 }  // namespace ops
@@ -111,21 +246,17 @@ Tensor add(const Tensor& a, const Tensor& b, const Scalar& s) { return apply<ops
 Tensor sub(const Tensor& a, const Tensor& b, const Scalar& s) { return apply<ops::Sub>(a, b, s); }
 Tensor mul(const Tensor& a, const Tensor& b) { return apply<ops::Mul>(a, b); }
 Tensor div(const Tensor& a, const Tensor& b) { return apply<ops::Div>(a, b); }
-Tensor pow(const Tensor& a, const Tensor& b) { return apply<ops::Pow>(a, b); }
-Tensor maximum(const Tensor& a, const Tensor& b) { return apply<ops::Maximum>(a, b); }
-Tensor minimum(const Tensor& a, const Tensor& b) { return apply<ops::Minimum>(a, b); }
-Tensor where(const Tensor& c, const Tensor& a, const Tensor& b) { return apply<ops::Where>(c, a, b); }
+Tensor pow(const Tensor& a, const Tensor& b) {
+  if (b.impl()->wrapped_number) return apply<ops::PowNumber>(a, b.item());
+  if (a.impl()->wrapped_number) return apply<ops::PowOfNumber>(a.item(), b);
+  return apply<ops::Pow>(a, b);
+}
+Tensor pow(const Tensor& a, double b) { return apply<ops::PowNumber>(a, Scalar(b)); }
+Tensor hypot(const Tensor& a, const Tensor& b) { return apply<ops::Hypot>(a, b); }
+Tensor copysign(const Tensor& a, const Tensor& b) { return apply<ops::Copysign>(a, b); }
 Tensor add_(const Tensor& a, const Tensor& b, const Scalar& s) { return apply_inplace<ops::Add>(a, b, s); }
 Tensor sub_(const Tensor& a, const Tensor& b, const Scalar& s) { return apply_inplace<ops::Sub>(a, b, s); }
 Tensor mul_(const Tensor& a, const Tensor& b) { return apply_inplace<ops::Mul>(a, b); }
 Tensor div_(const Tensor& a, const Tensor& b) { return apply_inplace<ops::Div>(a, b); }
-Tensor eq(const Tensor& a, const Tensor& b) { return apply<ops::Eq>(a, b); }
-Tensor ne(const Tensor& a, const Tensor& b) { return apply<ops::Ne>(a, b); }
-Tensor lt(const Tensor& a, const Tensor& b) { return apply<ops::Lt>(a, b); }
-Tensor le(const Tensor& a, const Tensor& b) { return apply<ops::Le>(a, b); }
-Tensor gt(const Tensor& a, const Tensor& b) { return apply<ops::Gt>(a, b); }
-Tensor ge(const Tensor& a, const Tensor& b) { return apply<ops::Ge>(a, b); }
-Tensor logical_and(const Tensor& a, const Tensor& b) { return apply<ops::LogicalAnd>(a, b); }
-Tensor logical_or(const Tensor& a, const Tensor& b) { return apply<ops::LogicalOr>(a, b); }
 
 }  // namespace rushlight

@@ -26,15 +26,18 @@ RL_API Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
 #define RL_UNARY(name) RL_API Tensor name(const Tensor& x);
 RL_UNARY(neg) RL_UNARY(abs) RL_UNARY(sign) RL_UNARY(square) RL_UNARY(exp) RL_UNARY(exp2) RL_UNARY(expm1) RL_UNARY(log)
 RL_UNARY(log1p) RL_UNARY(sqrt) RL_UNARY(rsqrt) RL_UNARY(reciprocal) RL_UNARY(sin) RL_UNARY(cos) RL_UNARY(sinh)
-RL_UNARY(cosh) RL_UNARY(tanh) RL_UNARY(sigmoid) RL_UNARY(erf) RL_UNARY(relu) RL_UNARY(logical_not)
+RL_UNARY(cosh) RL_UNARY(tanh) RL_UNARY(floor) RL_UNARY(trunc) RL_UNARY(sigmoid) RL_UNARY(erf) RL_UNARY(relu) RL_UNARY(logical_not)
 #undef RL_UNARY
 RL_API Tensor add(const Tensor& a, const Tensor& b, const Scalar& alpha = 1);
 RL_API Tensor sub(const Tensor& a, const Tensor& b, const Scalar& alpha = 1);
 RL_API Tensor mul(const Tensor& a, const Tensor& b);
 RL_API Tensor div(const Tensor& a, const Tensor& b);
-RL_API Tensor pow(const Tensor& a, const Tensor& b);
+RL_API Tensor pow(const Tensor& a, const Tensor& b);  // wrapped numbers are taken as numbers
+RL_API Tensor pow(const Tensor& a, double b);
 RL_API Tensor maximum(const Tensor& a, const Tensor& b);
 RL_API Tensor minimum(const Tensor& a, const Tensor& b);
+RL_API Tensor hypot(const Tensor& a, const Tensor& b);
+RL_API Tensor copysign(const Tensor& a, const Tensor& b);
 RL_API Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 RL_API Tensor add_(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 RL_API Tensor sub_(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
@@ -73,7 +76,6 @@ inline Tensor operator-(const Tensor& a) { return neg(a); }
 
 // What pointwise functors say beside operators.
 inline Tensor select(const Tensor& m, const Tensor& a, const Tensor& b) { return where(m, a, b); }
-inline Tensor pow(const Tensor& a, double b) { return pow(a, wrapped_number(b)); }
 RL_API Tensor zero_of(const Tensor& g);
 
 // Dtypes, layout, views.

@@ -1,6 +1,8 @@
 // Functions of one element: the table of pointwise/unary.h as operations.
 #include "ops/pointwise.h"
 
+#include <limits>
+
 #include "ops/registry.h"
 
 namespace rushlight {
@@ -26,6 +28,8 @@ RL_UNARY(cos, Cos)
 RL_UNARY(sinh, Sinh)
 RL_UNARY(cosh, Cosh)
 RL_UNARY(tanh, Tanh)
+RL_UNARY(floor, Floor)
+RL_UNARY(trunc, Trunc)
 RL_UNARY(sigmoid, Sigmoid)
 RL_UNARY(erf, Erf)
 RL_UNARY(relu, Relu)
@@ -53,6 +57,39 @@ struct Gelu {
   }
 };
 
+struct NanToNum {
+  static constexpr auto schema =
+      "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor";
+  static constexpr auto doc =
+      "NaN replaced by nan (0), infinities by posinf and neginf (the dtype's largest and smallest finite numbers).";
+  pointwise::NanToNum f;
+  Tensor forward(Ctx& ctx, const Tensor& x, std::optional<double> nan, std::optional<double> positive,
+                 std::optional<double> negative) {
+    ctx.save(x);
+    if (!is_floating(x.dtype())) return kernels::clone(x);
+    double largest = x.dtype() == DType::Float64    ? 0x1.fffffffffffffp1023
+                     : x.dtype() == DType::Float16  ? 65504
+                     : x.dtype() == DType::BFloat16 ? 0x1.fep127
+                                                    : 0x1.fffffep127;
+    f = {nan.value_or(0), positive.value_or(largest), negative.value_or(-largest)};
+    return kernels::pointwise(schema, f, 0, x.dtype(), ctx.out, x);
+  }
+  Grads backward(Ctx& ctx, Grads g) { return {derivative<1>(schema, f, g[0], ctx.get(0))}; }
+};
+
+struct Logit {
+  static constexpr auto schema = "logit(Tensor self, float? eps=None) -> Tensor";
+  static constexpr auto doc = "log(x / (1 - x)); with eps, x is first held between eps and 1 - eps.";
+  pointwise::Logit f;
+  Tensor forward(Ctx& ctx, const Tensor& x, std::optional<double> eps) {
+    ctx.save(x);
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    f = eps ? pointwise::Logit{*eps, 1 - *eps} : pointwise::Logit{-inf, inf};
+    return kernels::pointwise(schema, f, 0, float_type(x.dtype()), ctx.out, x);
+  }
+  Grads backward(Ctx& ctx, Grads g) { return {derivative<1>(schema, f, g[0], ctx.get(0))}; }
+};
+
 template <class... F>
 int bind_table(pointwise::List<F...>) {
   (bind<Unary<F>>(function | method | inplace | out), ...);
@@ -63,6 +100,10 @@ const int bound_table = bind_table(pointwise::Unary());
 }  // namespace
 
 RL_BIND(Gelu, function)
+RL_BIND(NanToNum, both | inplace | out)
+RL_BIND(Logit, both | inplace | out)
+using Threshold = Unary<pointwise::Threshold, double, double>;
+RL_BIND(Threshold, function | inplace)
 using Softplus = Unary<pointwise::Softplus, double, double>;
 RL_BIND(Softplus, function)
 using LeakyRelu = Unary<pointwise::LeakyRelu, double>;

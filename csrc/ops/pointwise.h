@@ -2,6 +2,7 @@
 // differentiated again, composed from operations by the same formula.
 #pragma once
 #include <cstring>
+#include <string>
 
 #include "autograd/apply.h"
 #include "kernels/loops.h"
@@ -38,8 +39,26 @@ Tensor derivative(const char* op, const F& f, const Tensor& g, const T&... in) {
   return kernels::pointwise(op, f, part, g.dtype(), nullptr, g, in...);
 }
 
+inline std::string name_of(const char* schema) { return std::string(schema, strcspn(schema, "(")); }
+
+// The dtype of a tensor's arithmetic with a Python number.
+inline DType with_number(DType d, const Scalar& s) {
+  if (is_floating(d)) return d;
+  if (s.is_floating()) return default_dtype();
+  return d == DType::Bool && !s.is_bool() ? DType::Int64 : d;
+}
+
+// A name for the node where the schema's would differ from PyTorch's.
+template <class F>
+struct NodeName {};
+template <class F>
+  requires requires { F::node_name; }
+struct NodeName<F> {
+  static constexpr auto node_name = F::node_name;
+};
+
 template <class F, class... A>
-struct Unary {
+struct Unary : NodeName<F> {
   static constexpr auto schema = F::schema;
   F f;
   Tensor forward(Ctx& ctx, const Tensor& x, A... a) {
@@ -47,6 +66,8 @@ struct Unary {
     if constexpr (requires { F::saves; })
       if constexpr (F::saves == Saves::input) ctx.save(x);
     check_types<F>(schema, x.dtype());
+    if constexpr (requires { F::bool_hint; })
+      RL_CHECK(x.dtype() != DType::Bool, name_of(schema), " is not defined for bool tensors", hint(F::bool_hint));
     Tensor y = kernels::pointwise(schema, f, 0, compute_type<F>(x.dtype()), ctx.out, x);
     if constexpr (requires { F::saves; })
       if constexpr (F::saves == Saves::output) ctx.save_output(y);
@@ -60,7 +81,6 @@ struct Unary {
   }
 };
 
-// An operation of two tensors without a derivative.
 template <class F>
 Tensor binary(const char* op, Ctx& ctx, const Tensor& a, const Tensor& b, const F& f = {}) {
   DType d = result_type(a, b);
@@ -68,7 +88,7 @@ Tensor binary(const char* op, Ctx& ctx, const Tensor& a, const Tensor& b, const 
   return kernels::pointwise(op, f, 0, compute_type<F>(d), ctx.out, a, b);
 }
 
-// Two-argument functions whose derivatives are pointwise functors. Names: schema and doc.
+// A function of two tensors from its functor. Names: schema, doc, and node_name if it needs one.
 template <class F, class Names>
 struct Binary : Names {
   using Names::schema;
@@ -86,5 +106,15 @@ struct Binary : Names {
     return {ga, gb};
   }
 };
+
+// RL_BINARY(Hypot, "hypot(Tensor self, Tensor other) -> Tensor", both | out, "The length of ...")
+// binds pointwise::Hypot as ops::Hypot.
+#define RL_BINARY(F, text, forms, docstring)         \
+  struct F##Names {                                  \
+    static constexpr auto schema = text;             \
+    static constexpr auto doc = docstring;           \
+  };                                                 \
+  using F = Binary<pointwise::F, F##Names>;          \
+  RL_BIND(F, forms)
 
 }  // namespace rushlight::ops

@@ -24,8 +24,6 @@ using kernels::DimSet;
 using OptDims = std::optional<IntSpan>;
 using OptDType = std::optional<DType>;
 
-std::string op_name(const char* schema) { return std::string(schema, strcspn(schema, "(")); }
-
 // The fold of x as a result of this operation.
 Tensor fold(Ctx& ctx, kernels::Fold f, const Tensor& x, const Reduced& r, DType compute, DType result,
             kernels::Finish finish = {}) {
@@ -153,7 +151,7 @@ struct Prod {
 
 void check_elements(const char* schema, const Tensor& x, DimSet dims) {
   for (int64_t d = 0; d < x.dim(); d++)
-    RL_CHECK_KIND(!(dims >> d & 1) || x.sizes()[d] != 0, Index, op_name(schema), ": dimension ", d, " of ", x.sizes(),
+    RL_CHECK_KIND(!(dims >> d & 1) || x.sizes()[d] != 0, Index, name_of(schema), ": dimension ", d, " of ", x.sizes(),
                   " is empty, and there is no extremum of nothing",
                   hint("name dimensions that have elements, or check numel() first"));
 }
@@ -200,7 +198,7 @@ struct MaxAll {
   Reduced r;
   Tensor forward(Ctx& ctx, const Tensor& x) {
     ctx.save(x);
-    RL_CHECK(x.numel() > 0, op_name(schema), ": a tensor of shape ", x.sizes(), " has no elements to choose from",
+    RL_CHECK(x.numel() > 0, name_of(schema), ": a tensor of shape ", x.sizes(), " has no elements to choose from",
              hint("check numel() first"));
     r = {x.sizes(), kernels::dim_set(schema, {}, x.dim()), false};
     Tensor y = fold(ctx, max ? kernels::Fold::max : kernels::Fold::min, x, r, x.dtype(), x.dtype());

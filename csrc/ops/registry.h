@@ -92,6 +92,12 @@ struct OpInfo {
 
 RL_API std::vector<OpInfo>& registry();
 
+// Further names of operations, in all their forms.
+struct Alias {
+  const char *name, *of;
+};
+RL_API std::span<const Alias> aliases();
+
 namespace detail {
 
 template <class R>

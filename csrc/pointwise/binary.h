@@ -53,9 +53,22 @@ struct Div {
 };
 
 struct Pow {
+  static constexpr auto types = Types::all;
   template <class V>
   V forward(V a, V b) const {
-    return pow(a, b);
+    if constexpr (V::is_int) {  // by squaring; 1 / a^-b, rounded to zero, for negative b
+      const V odd = b & V(1);
+      V r = 1, x = a, e = b;
+      while (any(e > V(0))) {
+        r = select((e & V(1)) != V(0), r * x, r);
+        x = x * x;
+        e = e >> V(1);
+      }
+      const V of_one = select(a == V(1), V(1), select(a == V(-1), V(1) - odd - odd, V(0)));
+      return select(b < V(0), of_one, r);
+    } else {
+      return pow(a, b);
+    }
   }
   template <class V>
   V grad_a(V g, V a, V b) const {
@@ -99,6 +112,115 @@ struct Minimum {
   }
 };
 
+struct Fmax {  // the other one where one is NaN; of equals, the first takes the gradient
+  static constexpr auto types = Types::all;
+  template <class V>
+  V forward(V a, V b) const {
+    return fmax(a, b);
+  }
+  template <class V>
+  V grad_a(V g, V a, V b) const {
+    return select((a >= b) | (b != b), g, zero_of(g));
+  }
+  template <class V>
+  V grad_b(V g, V a, V b) const {
+    return select((a >= b) | (b != b), zero_of(g), g);
+  }
+};
+
+struct Fmin {
+  static constexpr auto types = Types::all;
+  template <class V>
+  V forward(V a, V b) const {
+    return fmin(a, b);
+  }
+  template <class V>
+  V grad_a(V g, V a, V b) const {
+    return select((a <= b) | (b != b), g, zero_of(g));
+  }
+  template <class V>
+  V grad_b(V g, V a, V b) const {
+    return select((a <= b) | (b != b), zero_of(g), g);
+  }
+};
+
+struct Hypot {  // the smaller side in units of the larger, so that squares do not overflow
+  template <class V>
+  V forward(V a, V b) const {
+    V x = abs(a), y = abs(b), large = maximum(x, y), small = minimum(x, y), ratio = small / large;
+    V r = select(large == 0.0, large, large * sqrt(1.0 + ratio * ratio));
+    return select(isinf(x) | isinf(y), V(V::infinity()), r);
+  }
+  template <class V>
+  V grad_a(V g, V a, V b) const {
+    return g * (a / hypot(a, b));
+  }
+  template <class V>
+  V grad_b(V g, V a, V b) const {
+    return g * (b / hypot(a, b));
+  }
+};
+
+struct Copysign {
+  template <class V>
+  V forward(V a, V b) const {
+    return copysign(a, b);
+  }
+  template <class V>
+  V grad_a(V g, V a, V b) const {
+    return select(a == 0.0, zero_of(g), g * (copysign(a, b) / a));
+  }
+  template <class V>
+  V grad_b(V g, V, V) const {
+    return zero_of(g);
+  }
+};
+
+struct LogAddExp {  // log(exp(a) + exp(b))
+  template <class V>
+  V forward(V a, V b) const {
+    return select(a == b, a + 0.6931471805599453, maximum(a, b) + log1p(exp(-abs(a - b))));
+  }
+  template <class V>
+  V grad_a(V g, V a, V b) const {
+    return g * select(a == b, 0.5 + zero_of(g), sigmoid(a - b));
+  }
+  template <class V>
+  V grad_b(V g, V a, V b) const {
+    return g * select(a == b, 0.5 + zero_of(g), sigmoid(b - a));
+  }
+};
+
+struct LogAddExp2 {  // log2(2^a + 2^b)
+  template <class V>
+  V forward(V a, V b) const {
+    return select(a == b, a + 1.0, maximum(a, b) + log1p(exp2(-abs(a - b))) * 1.4426950408889634);
+  }
+  template <class V>
+  V grad_a(V g, V a, V b) const {
+    return g * select(a == b, 0.5 + zero_of(g), sigmoid((a - b) * 0.6931471805599453));
+  }
+  template <class V>
+  V grad_b(V g, V a, V b) const {
+    return g * select(a == b, 0.5 + zero_of(g), sigmoid((b - a) * 0.6931471805599453));
+  }
+};
+
+struct Xlogy {  // a log b, and 0 where a is 0 unless b is NaN
+  template <class V>
+  V forward(V a, V b) const {
+    return select((a == 0.0) & (b == b), zero_of(a), a * log(b));
+  }
+  template <class V>
+  V grad_a(V g, V a, V b) const {
+    return select((a == 0.0) & (b <= 0.0), zero_of(g), g * log(b));
+  }
+  template <class V>
+  V grad_b(V g, V a, V b) const {
+    return g * (a / b);
+  }
+};
+
 struct Atan2 {
   template <class V>
   V forward(V a, V b) const {
@@ -130,6 +252,14 @@ struct FloorDivide {
       return select(b == 0.0, a / b, select(q == 0.0, copysign(V(0.0), a / b), f));
     }
   }
+  template <class V>
+  V grad_a(V g, V, V) const {
+    return zero_of(g);
+  }
+  template <class V>
+  V grad_b(V g, V, V) const {
+    return zero_of(g);
+  }
 };
 
 struct Remainder {  // as Python: the sign of the divisor
@@ -143,6 +273,14 @@ struct Remainder {  // as Python: the sign of the divisor
       return remainder(a, b);
     }
   }
+  template <class V>
+  V grad_a(V g, V, V) const {
+    return g;
+  }
+  template <class V>
+  V grad_b(V g, V a, V b) const {
+    return -g * floor(a / b);
+  }
 };
 
 struct Fmod {  // as C: the sign of the dividend
@@ -152,6 +290,14 @@ struct Fmod {  // as C: the sign of the dividend
     if constexpr (V::is_int) return a - (a / b) * b;
     else return fmod(a, b);
   }
+  template <class V>
+  V grad_a(V g, V, V) const {
+    return g;
+  }
+  template <class V>
+  V grad_b(V g, V a, V b) const {
+    return -g * trunc(a / b);
+  }
 };
 
 struct TruncDivide {
@@ -160,6 +306,14 @@ struct TruncDivide {
   V forward(V a, V b) const {
     if constexpr (V::is_int) return a / b;
     else return trunc(a / b);
+  }
+  template <class V>
+  V grad_a(V g, V, V) const {
+    return zero_of(g);
+  }
+  template <class V>
+  V grad_b(V g, V, V) const {
+    return zero_of(g);
   }
 };
 
@@ -245,6 +399,18 @@ struct Addcmul {
   V forward(V a, V b, V c) const {
     return a + V(value) * b * c;
   }
+  template <class V>
+  V grad_a(V g, V, V, V) const {
+    return g;
+  }
+  template <class V>
+  V grad_b(V g, V, V, V c) const {
+    return g * c * value;
+  }
+  template <class V>
+  V grad_c(V g, V, V b, V) const {
+    return g * b * value;
+  }
 };
 
 struct Addcdiv {
@@ -252,6 +418,18 @@ struct Addcdiv {
   template <class V>
   V forward(V a, V b, V c) const {
     return a + V(value) * (b / c);
+  }
+  template <class V>
+  V grad_a(V g, V, V, V) const {
+    return g;
+  }
+  template <class V>
+  V grad_b(V g, V, V, V c) const {
+    return g * value / c;
+  }
+  template <class V>
+  V grad_c(V g, V, V b, V c) const {
+    return -g * value * (b / c) / c;
   }
 };
 
@@ -275,18 +453,10 @@ struct Clamp {  // bounds as tensors or numbers; where low > high, high wins
   }
 };
 
-// Fused derivatives of other families.
-struct MulGradScaled {  // g * a * scale
-  double scale = 1;
-  template <class V>
-  V forward(V g, V a) const {
-    return g * a * scale;
-  }
-};
-
-using Binary = List<Add, AddScaled, Sub, Mul, Div, Pow, Maximum, Minimum, Atan2, FloorDivide, Remainder, Fmod, TruncDivide,
-                    Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor, BitwiseAnd, BitwiseOr, BitwiseXor,
-                    ShiftLeft, ShiftRight, MulGradScaled>;
+using Binary =
+    List<Add, AddScaled, Sub, Mul, Div, Pow, Maximum, Minimum, Fmax, Fmin, Atan2, Hypot, Copysign, LogAddExp, LogAddExp2,
+         Xlogy, FloorDivide, Remainder, Fmod, TruncDivide, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor,
+         BitwiseAnd, BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight>;
 using Ternary = List<Where, Lerp, Addcmul, Addcdiv, Clamp>;
 
 }  // namespace rushlight::pointwise

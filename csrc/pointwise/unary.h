@@ -1,11 +1,12 @@
 // Functions of one element. One struct and its name in the list at the end is all that a new one needs.
 #pragma once
-#include "pointwise/functor.h"
+#include "pointwise/activation.h"
 
 namespace rushlight::pointwise {
 
 struct Neg {
   static constexpr auto schema = "neg(Tensor self) -> Tensor";
+  static constexpr auto bool_hint = "use logical_not() (~) to invert a mask";
   static constexpr auto doc = "The negative of each element.";
   static constexpr auto saves = Saves::nothing;
   static constexpr auto types = Types::all;
@@ -51,6 +52,7 @@ struct Sign {
 
 struct Square {
   static constexpr auto schema = "square(Tensor self) -> Tensor";
+  static constexpr auto node_name = "PowBackward0";
   static constexpr auto doc = "The square of each element.";
   static constexpr auto saves = Saves::input;
   static constexpr auto types = Types::all;
@@ -478,36 +480,6 @@ struct Trunc {
   }
 };
 
-struct Relu {
-  static constexpr auto schema = "relu(Tensor self) -> Tensor";
-  static constexpr auto doc = "max(x, 0), NaN kept.";
-  static constexpr auto saves = Saves::output;
-  static constexpr auto types = Types::all;
-  template <class V>
-  V forward(V x) const {
-    return maximum(x, V(0.0));
-  }
-  template <class V>
-  V grad(V g, V y) const {
-    return select(y > 0.0, g, zero_of(g));
-  }
-};
-
-struct Silu {
-  static constexpr auto schema = "silu(Tensor self) -> Tensor";
-  static constexpr auto doc = "x * sigmoid(x).";
-  static constexpr auto saves = Saves::input;
-  template <class V>
-  V forward(V x) const {
-    return x * sigmoid(x);
-  }
-  template <class V>
-  V grad(V g, V x) const {
-    V s = sigmoid(x);
-    return g * s * (1.0 + x * (1.0 - s));
-  }
-};
-
 struct IsNan {
   static constexpr auto schema = "isnan(Tensor self) -> Tensor";
   static constexpr auto doc = "Whether each element is NaN.";
@@ -567,96 +539,88 @@ struct BitwiseNot {
 
 // Functions with parameters.
 
-struct Gelu {  // x * Phi(x), Phi the normal distribution function (Hendrycks and Gimpel, 2016)
+struct NanToNum {
   static constexpr auto saves = Saves::input;
+  double nan = 0, positive = 0, negative = 0;
   template <class V>
   V forward(V x) const {
-    return 0.5 * x * (1.0 + erf(x * 0.7071067811865476));
+    return select(x != x, V(nan), select(x - x == V(0.0), x, select(x > V(0.0), V(positive), V(negative))));
   }
   template <class V>
   V grad(V g, V x) const {
-    return g * (0.5 * (1.0 + erf(x * 0.7071067811865476)) + x * exp(-0.5 * x * x) * 0.3989422804014327);
+    return select(x - x == 0.0, g, zero_of(g));
   }
 };
 
-struct GeluTanh {  // the same, with Phi approximated by a tanh
+struct Logit {  // log(x / (1 - x)), x held between low and high
   static constexpr auto saves = Saves::input;
+  double low = 0, high = 0;
   template <class V>
   V forward(V x) const {
-    return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+    V z = minimum(maximum(x, V(low)), V(high));
+    return log(z / (1.0 - z));
   }
   template <class V>
   V grad(V g, V x) const {
-    V t = tanh(0.7978845608028654 * (x + 0.044715 * x * x * x));
-    return g * (0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * 0.7978845608028654 * (1.0 + 0.134145 * x * x));
+    return select((x < low) | (x > high), zero_of(g), g / (x * (1.0 - x)));
   }
 };
 
-struct Softplus {
-  static constexpr auto schema = "softplus(Tensor self, float beta=1, float threshold=20) -> Tensor";
-  static constexpr auto doc = "log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold.";
-  static constexpr auto saves = Saves::input;
-  double beta = 1, threshold = 20;
-  template <class V>
-  V forward(V x) const {
-    V z = x * beta;
-    return select(z > threshold, x, log1p(exp(z)) / beta);
-  }
-  template <class V>
-  V grad(V g, V x) const {
-    V z = x * beta;
-    return select(z > threshold, g, g * sigmoid(z));
-  }
-};
+// Powers by a number. Few are worth calling pow() for.
 
-struct LeakyRelu {
-  static constexpr auto schema = "leaky_relu(Tensor self, float negative_slope=0.01) -> Tensor";
-  static constexpr auto doc = "x where it is positive, negative_slope * x elsewhere.";
-  static constexpr auto saves = Saves::input;
-  double slope = 0.01;
-  template <class V>
-  V forward(V x) const {
-    return select(x > 0.0, x, x * slope);
-  }
-  template <class V>
-  V grad(V g, V x) const {
-    return select(x > 0.0, g, g * slope);
-  }
-};
-
-struct Elu {
-  static constexpr auto schema = "elu(Tensor self, float alpha=1) -> Tensor";
-  static constexpr auto doc = "x where it is positive, alpha * (exp(x) - 1) elsewhere (Clevert et al., 2015).";
-  static constexpr auto saves = Saves::input;
-  double alpha = 1;
-  template <class V>
-  V forward(V x) const {
-    return select(x > 0.0, x, alpha * expm1(x));
-  }
-  template <class V>
-  V grad(V g, V x) const {
-    return select(x > 0.0, g, g * alpha * exp(x));
-  }
-};
-
-struct Hardtanh {
-  static constexpr auto schema = "hardtanh(Tensor self, float min_val=-1, float max_val=1) -> Tensor";
-  static constexpr auto doc = "x, held between min_val and max_val.";
+struct Cube {
   static constexpr auto saves = Saves::input;
   static constexpr auto types = Types::all;
-  double low = -1, high = 1;
   template <class V>
   V forward(V x) const {
-    return minimum(maximum(x, V(low)), V(high));
+    return x * x * x;
   }
   template <class V>
   V grad(V g, V x) const {
-    return select((x > low) & (x < high), g, zero_of(g));
+    return 3.0 * g * (x * x);
+  }
+};
+
+struct SquareRoot {
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return sqrt(x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return 0.5 * g / sqrt(x);
+  }
+};
+
+struct Inverse {
+  static constexpr auto saves = Saves::input;
+  template <class V>
+  V forward(V x) const {
+    return 1.0 / x;
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return -g / (x * x);
+  }
+};
+
+struct Power {
+  static constexpr auto saves = Saves::input;
+  double exponent = 1;
+  template <class V>
+  V forward(V x) const {
+    return pow(x, V(exponent));
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return g * exponent * pow(x, exponent - 1.0);
   }
 };
 
 // Bound from here, without parameters.
-using Unary = List<Neg, Abs, Sign, Square, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sqrt, Rsqrt, Reciprocal, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Erf, Erfc, Floor, Ceil, Round, Trunc, Relu, Silu, IsNan, IsInf, IsFinite, LogicalNot, BitwiseNot>;
-using UnaryWithParameters = List<Gelu, GeluTanh, Softplus, LeakyRelu, Elu, Hardtanh>;
+using Unary =
+    List<Neg, Abs, Sign, Square, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sqrt, Rsqrt, Reciprocal, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Erf, Erfc, Floor, Ceil, Round, Trunc, Relu, Silu, Mish, LogSigmoid, Hardsigmoid, Hardswish, IsNan, IsInf, IsFinite, LogicalNot, BitwiseNot>;
+using UnaryWithParameters = List<Gelu, GeluTanh, Softplus, LeakyRelu, Elu, Hardtanh, Threshold, NanToNum, Logit, Cube, SquareRoot, Inverse, Power>;
 
 }  // namespace rushlight::pointwise

@@ -239,14 +239,20 @@ PyObject* call_operation(const char* name, PyObject* const* args, size_t n) {
 void bind_operations(nb::module_& m) {
   function_type = make_type("rushlight._C.Function", false);
   method_type = make_type("rushlight._C.Method", true);
+  std::unordered_multimap<std::string, std::string> also;
+  for (const Alias& a : aliases()) also.emplace(a.of, a.name);
+  std::unordered_map<std::string, uint32_t> forms;
   for (const OpInfo& op : registry()) {
+    auto add_as = [&](const std::string& name) {
+      if (op.forms & (function | method | hidden)) add(name, op, Target::fresh);
+      if (op.forms & inplace) add(name + "_", op, Target::self);
+      forms[name] |= op.forms;
+    };
     std::string name(op.schema, std::strcspn(op.schema, "("));
-    if (op.forms & (function | method | hidden)) add(name, op, Target::fresh);
-    if (op.forms & inplace) add(name + "_", op, Target::self);
+    add_as(name);
+    for (auto [i, end] = also.equal_range(name); i != end; ++i) add_as(i->second);
   }
   nb::handle type(reinterpret_cast<PyObject*>(tensor_type));
-  std::unordered_map<std::string, uint32_t> forms;
-  for (const OpInfo& op : registry()) forms[std::string(op.schema, std::strcspn(op.schema, "("))] |= op.forms;
   for (auto& [name, c] : callables()) {
     bool in_place = c->target == Target::self;
     uint32_t f = forms[in_place ? name.substr(0, name.size() - 1) : name];
