@@ -233,17 +233,21 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
   RL_CHECK_KIND(tiles.fn[c], NotImplemented, std::string(op, strcspn(op, "(")), " is not defined for ", compute);
   const Tensor& first = *in[0];
   bool same = true;  // one shape, one contiguous layout
-  for (const Tensor* t : in) same &= t->impl()->contiguous && t->sizes() == first.sizes();
+  Device device = first.device();
+  for (const Tensor* t : in) {
+    same &= t->impl()->contiguous && t->sizes() == first.sizes();
+    if (t->is_meta()) device = t->device();  // beside a number, say
+  }
 
   Tensor made;
   if (!out) {
     if (same) {
-      made = empty(first.sizes(), result, first.device());
+      made = empty(first.sizes(), result, device);
     } else {
       Dims shape = first.sizes();
       for (size_t i = 1; i < in.size(); i++)
         if (in[i]->sizes() != shape) shape = broadcast_shapes(shape, in[i]->sizes());
-      made = empty_strided(shape, result_strides(in, shape), result, first.device());
+      made = empty_strided(shape, result_strides(in, shape), result, device);
     }
     out = &made;
   } else {
