@@ -142,6 +142,7 @@ auto run_op(Target target, const Tensor* out, const A&... a) {
     auto finish = [&](Ctx& ctx, R& r) {
       if (!ctx.out) return;
       if constexpr (std::is_same_v<R, Tensor>) {
+        NoGradGuard guard;  // the node stands for the copy too
         detail::finish_target(ctx, r, Op::schema);
         out->bump_version();
         for (Saved& s : ctx.saved)
