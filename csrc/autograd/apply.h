@@ -33,15 +33,15 @@ struct Saved {
 
 struct RL_API Ctx {
   bool recording = false;
-  bool inplace = false;         // out is the operation's first argument
+  bool inplace = false;  // out is the operation's first argument
   Node* node = nullptr;
   uint64_t needs = 0;           // bit i: Tensor input i needs a gradient
   const Tensor* out = nullptr;  // where the result is wanted, for in-place and out= forms
   SmallVec<Saved, 2> saved;
 
-  void save(const Tensor& t);             // does nothing unless recording
+  void save(const Tensor& t);  // does nothing unless recording
   void save_output(const Tensor& t, int nr = 0);
-  Tensor get(size_t i) const;             // raises when it was modified since, or freed by an earlier backward
+  Tensor get(size_t i) const;  // raises when it was modified since, or freed by an earlier backward
   bool need(int i) const { return needs >> i & 1; }
   Tensor result(IntSpan shape, DType dtype, const Tensor& like) const;  // ctx.out made to fit, or a new tensor
 };
@@ -70,7 +70,9 @@ struct NodeOf final : Node {
   Grads run(Grads&& g) override { return op.backward(ctx, std::move(g)); }
   const char* name() const override { return node_name<Op>(); }
   void release_saved() override { ctx.saved.clear(); }
-  bool wants_undefined() const override { return requires { Op::wants_undefined; }; }
+  bool wants_undefined() const override {
+    return requires { Op::wants_undefined; };
+  }
   void for_each_saved(void (*f)(const Tensor&, void*), void* c) const override {
     for (const Saved& s : ctx.saved)
       if (s.tensor) f(s.tensor, c);
@@ -95,8 +97,7 @@ void visit_outputs(F&& f, R& r) {
   if constexpr (std::is_same_v<R, Tensor>) f(r);
   else if constexpr (std::is_same_v<R, std::vector<Tensor>>)
     for (Tensor& t : r) f(t);
-  else
-    std::apply([&](auto&... t) { (f(t), ...); }, r);
+  else std::apply([&](auto&... t) { (f(t), ...); }, r);
 }
 
 RL_API void prepare(Node* node, Ctx& ctx);

@@ -63,8 +63,8 @@ Tensor fit(Tensor g, const OutputMeta& m, const Node* to) {
         int64_t a = m.shape[m.shape.size() - i], b = g.sizes()[g.sizes().size() - i];
         expandable &= a == b || a == 1;
       }
-    RL_CHECK(expandable, "backward: a gradient of shape ", g.sizes(), " came to ", to->name(), ", whose output has shape ",
-             m.shape);
+    RL_CHECK(expandable, "backward: a gradient of shape ", g.sizes(), " came to ", to->name(),
+             ", whose output has shape ", m.shape);
     g = needs::sum_to(g, m.shape);
   }
   if (g.dtype() != m.dtype) g = needs::cast(g, m.dtype);
@@ -136,8 +136,8 @@ struct Run {
     Tensor& slot = entry.grads[nr];
     if (!slot) {
       slot = std::move(g);
-    } else if (!options.create_graph && slot.impl()->use_count() == 1 && slot.storage()->use_count() == 1 && owned(slot) &&
-               slot.dtype() == g.dtype()) {
+    } else if (!options.create_graph && slot.impl()->use_count() == 1 && slot.storage()->use_count() == 1 &&
+               owned(slot) && slot.dtype() == g.dtype()) {
       needs::add_(slot, g);
     } else {
       slot = needs::add(slot, g);
@@ -258,7 +258,8 @@ std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const 
   }
   run.discover(stack);
   for (size_t i = 0; i < inputs.size(); i++) {
-    RL_CHECK(inputs[i], "grad: input ", i, " does not require grad", hint("call requires_grad_() on it before computing"));
+    RL_CHECK(inputs[i], "grad: input ", i, " does not require grad",
+             hint("call requires_grad_() on it before computing"));
     auto* e = run.table.find(inputs[i].node.get());
     if (!e) continue;
     run.next_capture[i] = e->capture;

@@ -21,8 +21,10 @@ const Ref<Node>& grad_fn(const Tensor& t) {
   if (m->view && m->view->version != t.version() && m->view->made_by != ViewMadeBy::NoGrad) {
     if (!m->grad_fn && !requires_grad(m->view->base)) return m->grad_fn;
     RL_CHECK(m->view->made_by != ViewMadeBy::MultiOutput,
-             "this view is one of several that one operation returned (split, chunk, unbind), and their base was modified in "
-             "place since; its history cannot be made anew", hint("clone() the view before the base is modified"));
+             "this view is one of several that one operation returned (split, chunk, unbind), and their base was "
+             "modified in "
+             "place since; its history cannot be made anew",
+             hint("clone() the view before the base is modified"));
     // The base was written through another view since: what leads here now is the base's new history.
     Ref<Node> node = needs::as_strided_node(m->view->base, t.sizes(), t.strides(), t.offset());
     node->next.clear();
@@ -72,15 +74,17 @@ static std::string op_name(const char* schema) { return std::string(schema, strc
 
 void check_inplace(const Tensor& t, const char* op) {
   RL_CHECK(!t.impl()->inference || inference_mode, op_name(op),
-           ": a tensor made under inference_mode() cannot be modified in place outside of it", hint("clone() it first"));
+           ": a tensor made under inference_mode() cannot be modified in place outside of it",
+           hint("clone() it first"));
   AutogradMeta* m = t.impl()->autograd;
   if (!m || !tls.grad_enabled) return;
   if (m->view && requires_grad(t)) {
     const ViewInfo& v = *m->view;
-    RL_CHECK(v.made_by != ViewMadeBy::MultiOutput, op_name(op),
-             ": this tensor is one of several views that one operation returned (split, chunk, unbind), and writing to one "
-             "would break the gradients of the others",
-             hint("use the out-of-place form, or clone() the view"));
+    RL_CHECK(
+        v.made_by != ViewMadeBy::MultiOutput, op_name(op),
+        ": this tensor is one of several views that one operation returned (split, chunk, unbind), and writing to one "
+        "would break the gradients of the others",
+        hint("use the out-of-place form, or clone() the view"));
     RL_CHECK(v.made_by != ViewMadeBy::NoGrad, op_name(op),
              ": this view was made under no_grad(), so its history is unknown, and it is now written with grad mode on",
              hint("make the view with grad mode on, or write under no_grad()"));
@@ -201,7 +205,8 @@ bool Tensor::requires_grad() const {
 Tensor& Tensor::set_requires_grad(bool value) {
   RL_CHECK(!value || is_floating(), "only tensors of floating point dtype can require gradients, not ", dtype(),
            hint("convert with .float(), or leave requires_grad off for indices and counts"));
-  RL_CHECK(!value || !impl_->inference || inference_mode, "a tensor made under inference_mode() cannot require gradients",
+  RL_CHECK(!value || !impl_->inference || inference_mode,
+           "a tensor made under inference_mode() cannot require gradients",
            hint("clone() it outside inference_mode first"));
   if (!value && !impl_->autograd) return *this;
   RL_CHECK(value || !grad_fn(*this), "requires_grad can be changed on leaves only; this tensor is the result of ",

@@ -9,7 +9,7 @@ namespace rushlight {
 struct ThreadState {
   bool grad_enabled = true;
   bool torch_function_off = false;
-  uint32_t modes = 0;     // bits of what wants to see every operation; none set on the fast path
+  uint32_t modes = 0;  // bits of what wants to see every operation; none set on the fast path
 };
 enum ModeBit : uint32_t {
   kTorchFunctionMode = 1,  // a TorchFunctionMode is active

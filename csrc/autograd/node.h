@@ -62,15 +62,15 @@ extern RL_API SourceHooks source_hooks;
 struct RL_API Node : RefCounted {
   SmallVec<Edge, 2> next;
   SmallVec<OutputMeta, 1> outputs;
-  uint64_t sequence = 0;             // later operations have higher numbers and run backward first
+  uint64_t sequence = 0;  // later operations have higher numbers and run backward first
   std::unique_ptr<NodeHooks> hooks;
-  void* pyobj = nullptr;             // the Python object that shows this node, not owned
+  void* pyobj = nullptr;  // the Python object that shows this node, not owned
   Source source;
-  bool released = false;             // its saved tensors were freed by a backward
+  bool released = false;  // its saved tensors were freed by a backward
 
   Node();
   virtual ~Node();
-  static void destroy(Node* n);      // never recurses, however deep the graph
+  static void destroy(Node* n);  // never recurses, however deep the graph
   static void* operator new(size_t n) { return allocate(n); }
   static void operator delete(void* p, size_t n) { deallocate(p, n); }
 

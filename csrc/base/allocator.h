@@ -19,7 +19,7 @@ RL_API void* allocate(size_t bytes);
 RL_API void deallocate(void* p, size_t bytes) noexcept;  // bytes as given to allocate
 RL_API MemoryStats memory_stats();
 RL_API void reset_peak_memory_stats();
-RL_API void empty_cache();                    // gives cached memory back to the system
-RL_API void set_cache_limit(size_t bytes);    // keeps at most this much unused memory
+RL_API void empty_cache();                  // gives cached memory back to the system
+RL_API void set_cache_limit(size_t bytes);  // keeps at most this much unused memory
 
 }  // namespace rushlight

@@ -54,7 +54,19 @@ struct Half {
 };
 
 enum class DType : uint8_t {
-  Bool, UInt8, Int8, Int16, Int32, Int64, UInt16, UInt32, UInt64, Float16, BFloat16, Float32, Float64
+  Bool,
+  UInt8,
+  Int8,
+  Int16,
+  Int32,
+  Int64,
+  UInt16,
+  UInt32,
+  UInt64,
+  Float16,
+  BFloat16,
+  Float32,
+  Float64
 };
 inline constexpr int kDTypes = 13;
 
@@ -111,7 +123,9 @@ constexpr const char* name(DType d) {  // as torch.float32 prints, less the modu
   return names[int(d)];
 }
 constexpr bool is_floating(DType d) { return d >= DType::Float16; }
-constexpr bool is_integral(DType d, bool with_bool = true) { return d < DType::Float16 && (with_bool || d != DType::Bool); }
+constexpr bool is_integral(DType d, bool with_bool = true) {
+  return d < DType::Float16 && (with_bool || d != DType::Bool);
+}
 constexpr bool is_signed(DType d) { return is_floating(d) || (d >= DType::Int8 && d <= DType::Int64); }
 inline std::ostream& operator<<(std::ostream& o, DType d) { return o << name(d); }
 

@@ -86,8 +86,7 @@ class SmallVec {
 
  private:
   void resize_down(size_t n) {
-    if constexpr (std::is_trivially_destructible_v<T>)
-      size_ = n;
+    if constexpr (std::is_trivially_destructible_v<T>) size_ = n;
     else
       while (size_ > n) pop_back();
   }

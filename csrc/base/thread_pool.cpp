@@ -123,10 +123,8 @@ class Pool {
     for (int64_t i = 1; i < pieces; ++i) {
       auto& word = workers_[i - 1]->word;
       uint32_t expected = region + ready;
-      if (word.compare_exchange_strong(expected, region + idle, std::memory_order_acquire))
-        run_piece(i);
-      else
-        wait_while(word, region + running, spin_.load(std::memory_order_relaxed));
+      if (word.compare_exchange_strong(expected, region + idle, std::memory_order_acquire)) run_piece(i);
+      else wait_while(word, region + running, spin_.load(std::memory_order_relaxed));
     }
   }
 

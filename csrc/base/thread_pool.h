@@ -6,7 +6,7 @@
 
 namespace rushlight {
 
-RL_API int num_threads();         // how many threads parallel_for uses, the caller included
+RL_API int num_threads();            // how many threads parallel_for uses, the caller included
 RL_API void set_num_threads(int n);  // n >= 1
 RL_API bool in_parallel_region();
 
@@ -24,8 +24,7 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
     if (begin < end) f(begin, end);
     return;
   }
-  detail::parallel_for(
-      begin, end, grain, [](void* ctx, int64_t b, int64_t e) { (*static_cast<F*>(ctx))(b, e); }, &f);
+  detail::parallel_for(begin, end, grain, [](void* ctx, int64_t b, int64_t e) { (*static_cast<F*>(ctx))(b, e); }, &f);
 }
 
 }  // namespace rushlight

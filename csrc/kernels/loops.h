@@ -12,9 +12,7 @@
 namespace rushlight::kernels {
 
 // The compute type of a dtype.
-inline Compute compute_of(DType d) {
-  return d == DType::Float64 ? kF64 : is_floating(d) ? kF32 : kI64;
-}
+inline Compute compute_of(DType d) { return d == DType::Float64 ? kF64 : is_floating(d) ? kF32 : kI64; }
 
 // Applies a tile function to in..., broadcast against each other. `result` is the dtype of a new result; `compute`
 // that of the arithmetic; `out`, where given, must have the broadcast shape and takes the result.
@@ -33,7 +31,9 @@ RL_API void copy_into(const Tensor& to, const Tensor& from);
 RL_API void fill(const Tensor& t, const Scalar& value);
 RL_API Tensor cast(const Tensor& t, DType dtype, MemoryFormat f = MemoryFormat::Preserve);
 RL_API Tensor clone(const Tensor& t, MemoryFormat f = MemoryFormat::Preserve);
-inline Tensor contiguous(const Tensor& t) { return t.is_contiguous() ? t : kernels::clone(t, MemoryFormat::Contiguous); }
+inline Tensor contiguous(const Tensor& t) {
+  return t.is_contiguous() ? t : kernels::clone(t, MemoryFormat::Contiguous);
+}
 
 template <class F>
 const TileRow& tile_row() {

@@ -30,10 +30,8 @@ void* open_single_threaded(const std::string& path) {
   setenv(variable, "1", 1);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* problem = library ? nullptr : dlerror();
-  if (old)
-    setenv(variable, saved.c_str(), 1);
-  else
-    unsetenv(variable);
+  if (old) setenv(variable, saved.c_str(), 1);
+  else unsetenv(variable);
   RL_CHECK(library, "cannot load OpenBLAS from '", path, "': ", problem, hint(kInstall));
   if (void* set_threads = dlsym(library, "scipy_openblas_set_num_threads"))
     reinterpret_cast<void (*)(int)>(set_threads)(1);  // where another user of it came first

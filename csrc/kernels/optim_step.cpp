@@ -86,8 +86,7 @@ void sgd_step(TensorSpan params, TensorSpan grads, TensorSpan buffers, const Sgd
       Unlocked unlocked(4 * a.size());
       if (a.dtype() == DType::Float32)
         sgd_step_f32(a.data<float>(0), a.data<float>(1), a.data<float>(2), a.size(), args);
-      else
-        sgd_step_f64(a.data<double>(0), a.data<double>(1), a.data<double>(2), a.size(), args);
+      else sgd_step_f64(a.data<double>(0), a.data<double>(1), a.data<double>(2), a.size(), args);
     }
     a.store();
   }
@@ -152,10 +151,8 @@ Tensor clip_grad_norm_(TensorSpan grads, double max_norm, double norm_type) {
     const Tensor flat = has_kernel(g) ? g : cast(g, kernel_dtype(g.dtype()), MemoryFormat::Contiguous);
     {
       Unlocked unlocked(2 * flat.numel());
-      if (flat.dtype() == DType::Float32)
-        scale_f32(flat.data<float>(), flat.numel(), factor);
-      else
-        scale_f64(flat.data<double>(), flat.numel(), factor);
+      if (flat.dtype() == DType::Float32) scale_f32(flat.data<float>(), flat.numel(), factor);
+      else scale_f64(flat.data<double>(), flat.numel(), factor);
     }
     if (!flat.is_same(g)) copy_into(g, flat);
     g.bump_version();

@@ -49,17 +49,13 @@ struct Size {
 
 void gemm(const Size& s, const Operand& a, const Operand& b, const float* x, const float* y, float* c, float alpha,
           float beta, const float* bias) {
-  if (bias)
-    gemm_fused_f32(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n, {.col_bias = bias});
-  else
-    gemm_f32(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n);
+  if (bias) gemm_fused_f32(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n, {.col_bias = bias});
+  else gemm_f32(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n);
 }
 void gemm(const Size& s, const Operand& a, const Operand& b, const double* x, const double* y, double* c, double alpha,
           double beta, const double* bias) {
-  if (bias)
-    gemm_fused_f64(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n, {.col_bias = bias});
-  else
-    gemm_f64(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n);
+  if (bias) gemm_fused_f64(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n, {.col_bias = bias});
+  else gemm_f64(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n);
 }
 void gemm(const Size& s, const Operand& a, const Operand& b, const int64_t* x, const int64_t* y, int64_t* c,
           int64_t alpha, int64_t beta, const int64_t*) {
@@ -118,12 +114,9 @@ void multiply(const Tensor& c, const Scalar& beta, const Operand& a, const Opera
   const size_t n = c.sizes().size();
   const Size s{c.sizes()[n - 2], c.sizes()[n - 1], k};
   switch (c.dtype()) {
-    case DType::Float32:
-      return multiply<float>(s, a, b, c, alpha.to<float>(), beta.to<float>(), bias);
-    case DType::Float64:
-      return multiply<double>(s, a, b, c, alpha.to<double>(), beta.to<double>(), bias);
-    default:
-      return multiply<int64_t>(s, a, b, c, alpha.to<int64_t>(), beta.to<int64_t>(), bias);
+    case DType::Float32: return multiply<float>(s, a, b, c, alpha.to<float>(), beta.to<float>(), bias);
+    case DType::Float64: return multiply<double>(s, a, b, c, alpha.to<double>(), beta.to<double>(), bias);
+    default: return multiply<int64_t>(s, a, b, c, alpha.to<int64_t>(), beta.to<int64_t>(), bias);
   }
 }
 
@@ -158,10 +151,8 @@ Tensor sum_rows(const Tensor& matrix) {
   Tensor x = matrix.dtype() == compute ? matrix : cast(matrix, compute), out = empty({cols}, compute, matrix.device());
   {
     Unlocked unlocked(rows * cols / 4);
-    if (compute == DType::Float32)
-      sum_rows_f32(x.data<float>(), rows, cols, out.data<float>());
-    else
-      sum_rows_f64(x.data<double>(), rows, cols, out.data<double>());
+    if (compute == DType::Float32) sum_rows_f32(x.data<float>(), rows, cols, out.data<float>());
+    else sum_rows_f64(x.data<double>(), rows, cols, out.data<double>());
   }
   return compute == matrix.dtype() ? out : cast(out, matrix.dtype());
 }

@@ -24,10 +24,8 @@ void from_words(Mt19937& mt, T* out, int64_t n, F f) {
     int64_t count = std::min(chunk, n - at);
     fill_raw(mt, words, parts * count);
     for (int64_t i = 0; i < count; ++i) {
-      if constexpr (parts == 1)
-        out[at + i] = f(words[i]);
-      else
-        out[at + i] = f(uint64_t(words[2 * i]) << 32 | words[2 * i + 1]);
+      if constexpr (parts == 1) out[at + i] = f(words[i]);
+      else out[at + i] = f(uint64_t(words[2 * i]) << 32 | words[2 * i + 1]);
     }
   }
 }
@@ -38,10 +36,8 @@ void from_uniform(Mt19937& mt, T* out, int64_t n, F f) {
   U u[chunk];
   for (int64_t at = 0; at < n; at += chunk) {
     int64_t count = std::min(chunk, n - at);
-    if constexpr (std::is_same_v<U, float>)
-      fill_uniform_f32(mt, u, count, 0, 1);
-    else
-      fill_uniform_f64(mt, u, count, 0, 1);
+    if constexpr (std::is_same_v<U, float>) fill_uniform_f32(mt, u, count, 0, 1);
+    else fill_uniform_f64(mt, u, count, 0, 1);
     for (int64_t i = 0; i < count; ++i) out[at + i] = T(f(at + i, u[i]));
   }
 }
@@ -64,10 +60,8 @@ void draw_normal(Generator& g, T* out, int64_t n, double mean, double std, bool 
     return;
   }
   auto fill = [&](T* to, int64_t count) {
-    if constexpr (std::is_same_v<T, float>)
-      fill_normal_f32(g.mt, to, count, float(mean), float(std));
-    else
-      fill_normal_f64(g.mt, to, count, mean, std);
+    if constexpr (std::is_same_v<T, float>) fill_normal_f32(g.mt, to, count, float(mean), float(std));
+    else fill_normal_f64(g.mt, to, count, mean, std);
   };
   int64_t rest = n % 16;
   fill(out, n - rest);
@@ -126,10 +120,8 @@ void race(Mt19937& mt, int64_t* out, const T* weights, int64_t rows, int64_t cat
 template <class T>
 void random_uniform(Generator& g, T* out, int64_t n, double from, double to) {
   std::lock_guard hold(g.mutex);
-  if constexpr (std::is_same_v<T, float>)
-    fill_uniform_f32(g.mt, out, n, float(from), float(to));
-  else
-    fill_uniform_f64(g.mt, out, n, from, to);
+  if constexpr (std::is_same_v<T, float>) fill_uniform_f32(g.mt, out, n, float(from), float(to));
+  else fill_uniform_f64(g.mt, out, n, from, to);
 }
 
 template <class T>

@@ -72,9 +72,7 @@ struct FillTensor {
     kernels::copy_into(to, value);
     return to;
   }
-  Grads backward(Ctx& ctx, Grads g) {
-    return {zeros_like(g[0]), ctx.need(1) ? sum(g[0]) : Tensor()};
-  }
+  Grads backward(Ctx& ctx, Grads g) { return {zeros_like(g[0]), ctx.need(1) ? sum(g[0]) : Tensor()}; }
 };
 struct Zero {
   static constexpr auto schema = "zero(Tensor self) -> Tensor";

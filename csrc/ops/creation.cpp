@@ -68,7 +68,8 @@ struct Linspace {
     double a = start.to_double(), b = end.to_double(), step = n > 1 ? (b - a) / double(n - 1) : 0;
     if (d == DType::Float32) step = float(step);
     // From both ends, so that both are exact.
-    return sequence(n, d, [=](int64_t i) { return i < n / 2 || n == 1 ? a + double(i) * step : b - double(n - 1 - i) * step; });
+    return sequence(
+        n, d, [=](int64_t i) { return i < n / 2 || n == 1 ? a + double(i) * step : b - double(n - 1 - i) * step; });
   }
 };
 

@@ -13,10 +13,8 @@ namespace {
 double inverse(double keep, DType d) {
   return visit(d, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<T, double>)
-      return 1 / keep;
-    else
-      return double(T(1.0f / float(keep)));
+    if constexpr (std::is_same_v<T, double>) return 1 / keep;
+    else return double(T(1.0f / float(keep)));
   });
 }
 

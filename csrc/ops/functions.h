@@ -23,10 +23,13 @@ RL_API Tensor ones_like(const Tensor& t);
 RL_API Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype);
 
 // Pointwise. A double stands for a tensor of one number.
-#define RL_UNARY(name) RL_API Tensor name(const Tensor& x);
-RL_UNARY(neg) RL_UNARY(abs) RL_UNARY(sign) RL_UNARY(square) RL_UNARY(exp) RL_UNARY(exp2) RL_UNARY(expm1) RL_UNARY(log)
-RL_UNARY(log1p) RL_UNARY(sqrt) RL_UNARY(rsqrt) RL_UNARY(reciprocal) RL_UNARY(sin) RL_UNARY(cos) RL_UNARY(sinh)
-RL_UNARY(cosh) RL_UNARY(tanh) RL_UNARY(floor) RL_UNARY(trunc) RL_UNARY(sigmoid) RL_UNARY(erf) RL_UNARY(relu) RL_UNARY(logical_not)
+#define RL_UNARY(name) RL_API Tensor name(const Tensor& x)
+// clang-format off
+RL_UNARY(neg); RL_UNARY(abs); RL_UNARY(sign); RL_UNARY(square); RL_UNARY(exp); RL_UNARY(exp2); RL_UNARY(expm1);
+RL_UNARY(log); RL_UNARY(log1p); RL_UNARY(sqrt); RL_UNARY(rsqrt); RL_UNARY(reciprocal); RL_UNARY(sin); RL_UNARY(cos);
+RL_UNARY(sinh); RL_UNARY(cosh); RL_UNARY(tanh); RL_UNARY(floor); RL_UNARY(trunc); RL_UNARY(sigmoid); RL_UNARY(erf);
+RL_UNARY(relu); RL_UNARY(logical_not);
+// clang-format on
 #undef RL_UNARY
 RL_API Tensor add(const Tensor& a, const Tensor& b, const Scalar& alpha = 1);
 RL_API Tensor sub(const Tensor& a, const Tensor& b, const Scalar& alpha = 1);
@@ -47,9 +50,9 @@ RL_API Tensor zero_(const Tensor& self);
 RL_API Tensor fill_(const Tensor& self, const Scalar& value);
 RL_API Tensor copy_(const Tensor& self, const Tensor& from);
 
-#define RL_COMPARE(name, op)                                                                    \
-  RL_API Tensor name(const Tensor& a, const Tensor& b);                                         \
-  inline Tensor operator op(const Tensor& a, const Tensor& b) { return name(a, b); }            \
+#define RL_COMPARE(name, op)                                                         \
+  RL_API Tensor name(const Tensor& a, const Tensor& b);                              \
+  inline Tensor operator op(const Tensor& a, const Tensor& b) { return name(a, b); } \
   inline Tensor operator op(const Tensor& a, double b) { return name(a, wrapped_number(b)); }
 RL_COMPARE(eq, ==)
 RL_COMPARE(ne, !=)
@@ -112,10 +115,13 @@ RL_API Tensor triu(const Tensor& t, int64_t diagonal = 0);
 
 // Elements at indices.
 RL_API Tensor index(const Tensor& t, std::span<const Tensor> indices);  // undefined: the whole dimension
-RL_API Tensor index_put(const Tensor& t, std::span<const Tensor> indices, const Tensor& values, bool accumulate = false);
-RL_API Tensor index_put_(const Tensor& t, std::span<const Tensor> indices, const Tensor& values, bool accumulate = false);
+RL_API Tensor index_put(const Tensor& t, std::span<const Tensor> indices, const Tensor& values,
+                        bool accumulate = false);
+RL_API Tensor index_put_(const Tensor& t, std::span<const Tensor> indices, const Tensor& values,
+                         bool accumulate = false);
 RL_API Tensor index_select(const Tensor& t, int64_t dim, const Tensor& index);
-RL_API Tensor index_add(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha = 1);
+RL_API Tensor index_add(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& source,
+                        const Scalar& alpha = 1);
 RL_API Tensor index_fill(const Tensor& t, int64_t dim, const Tensor& index, const Scalar& value);
 RL_API Tensor gather(const Tensor& t, int64_t dim, const Tensor& index);
 RL_API Tensor scatter(const Tensor& t, int64_t dim, const Tensor& index, const Tensor& src);

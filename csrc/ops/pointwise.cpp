@@ -53,7 +53,8 @@ struct Gelu {
   }
   Grads backward(Ctx& ctx, Grads g) {
     Tensor x = ctx.get(0);
-    return {tanh ? derivative<1>(schema, pointwise::GeluTanh(), g[0], x) : derivative<1>(schema, pointwise::Gelu(), g[0], x)};
+    return {tanh ? derivative<1>(schema, pointwise::GeluTanh(), g[0], x)
+                 : derivative<1>(schema, pointwise::Gelu(), g[0], x)};
   }
 };
 

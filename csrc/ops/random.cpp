@@ -36,7 +36,8 @@ void visit_float(const Tensor& t, F&& f) {
 }
 
 struct Uniform {
-  static constexpr auto schema = "uniform(Tensor self, float from=0, float to=1, *, Generator? generator=None) -> Tensor";
+  static constexpr auto schema =
+      "uniform(Tensor self, float from=0, float to=1, *, Generator? generator=None) -> Tensor";
   static constexpr auto doc = "Fills with numbers from [from, to), uniformly distributed.";
   Tensor forward(Ctx& ctx, const Tensor& self, double from, double to, Generator* g) {
     check_floating("uniform_", self);
@@ -49,15 +50,17 @@ struct Uniform {
 };
 
 struct Normal {
-  static constexpr auto schema = "normal(Tensor self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor";
+  static constexpr auto schema =
+      "normal(Tensor self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor";
   static constexpr auto doc = "Fills with normally distributed numbers.";
   Tensor forward(Ctx& ctx, const Tensor& self, double mean, double std, Generator* g) {
     check_floating("normal_", self);
     RL_CHECK(std >= 0, "normal_: expects std >= 0, got ", std);
     Tensor to = ctx.out ? *ctx.out : empty_like(self);
     if (to.is_meta() || to.numel() == 0) return to;
-    Tensor t = to.is_contiguous() && !is_half(to.dtype()) ? to
-                                                          : empty(to.sizes(), is_half(to.dtype()) ? DType::Float32 : to.dtype());
+    Tensor t = to.is_contiguous() && !is_half(to.dtype())
+                   ? to
+                   : empty(to.sizes(), is_half(to.dtype()) ? DType::Float32 : to.dtype());
     if (to.is_contiguous()) {
       if (is_half(to.dtype())) kernels::random_normal_half(*g, t.data<float>(), t.numel(), mean, std);
       else visit_float(t, [&](auto* p) { kernels::random_normal(*g, p, t.numel(), mean, std); });
@@ -80,7 +83,8 @@ std::pair<double, double> whole_range(DType d) {
   return visit(d, [&](auto tag) -> std::pair<double, double> {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, bool>) return {0, 1};
-    else if constexpr (std::is_integral_v<T>) return {double(std::numeric_limits<T>::min()), double(std::numeric_limits<T>::max())};
+    else if constexpr (std::is_integral_v<T>)
+      return {double(std::numeric_limits<T>::min()), double(std::numeric_limits<T>::max())};
     else if constexpr (std::is_same_v<T, Half>) return {-2048, 2048};
     else if constexpr (std::is_same_v<T, BFloat16>) return {-256, 256};
     else if constexpr (std::is_same_v<T, float>) return {-16777216., 16777216.};
@@ -112,7 +116,9 @@ struct RandomBetween {
 };
 struct RandomBelow {
   static constexpr auto schema = "random(Tensor self, int to, *, Generator? generator=None) -> Tensor";
-  Tensor forward(Ctx& ctx, const Tensor& self, int64_t to, Generator* g) { return integers("random_", ctx, self, 0, to, g); }
+  Tensor forward(Ctx& ctx, const Tensor& self, int64_t to, Generator* g) {
+    return integers("random_", ctx, self, 0, to, g);
+  }
 };
 struct Random {
   static constexpr auto schema = "random(Tensor self, *, Generator? generator=None) -> Tensor";
@@ -121,7 +127,8 @@ struct Random {
     Tensor out = ctx.out ? *ctx.out : empty_like(self);
     DType d = self.dtype();
     return fill_memory(out, [&](const Tensor& t) {
-      if (is_half(d)) return kernels::random_integer(*g, t.data<float>(), t.numel(), 0, d == DType::Float16 ? 2049 : 257);
+      if (is_half(d))
+        return kernels::random_integer(*g, t.data<float>(), t.numel(), 0, d == DType::Float16 ? 2049 : 257);
       visit(t.dtype(), [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (!std::is_same_v<T, Half> && !std::is_same_v<T, BFloat16>)
@@ -173,24 +180,27 @@ struct Bernoulli {
 };
 
 // One-parameter and two-parameter fills of floats.
-#define RL_FILL(Name, text, signature, parameters, condition, what, call)                              \
-  struct Name {                                                                                        \
+#define RL_FILL(Name, text, signature, parameters, condition, what, call)                                       \
+  struct Name {                                                                                                 \
     static constexpr auto schema = text "(Tensor self, " signature ", *, Generator? generator=None) -> Tensor"; \
-    static constexpr auto doc = what;                                                                  \
-    Tensor forward parameters {                                                                        \
-      check_floating(text "_", self);                                                                  \
-      RL_CHECK(condition, text "_: the parameters are out of range");                                  \
-      return fill_memory(ctx.out ? *ctx.out : empty_like(self),                                        \
-                         [&](const Tensor& t) { visit_float(t, [&](auto* x) { call; }); });            \
-    }                                                                                                  \
-    Grads backward(Ctx&, Grads g) { return {zeros_like(g[0])}; }                                       \
+    static constexpr auto doc = what;                                                                           \
+    Tensor forward parameters {                                                                                 \
+      check_floating(text "_", self);                                                                           \
+      RL_CHECK(condition, text "_: the parameters are out of range");                                           \
+      return fill_memory(ctx.out ? *ctx.out : empty_like(self),                                                 \
+                         [&](const Tensor& t) { visit_float(t, [&](auto* x) { call; }); });                     \
+    }                                                                                                           \
+    Grads backward(Ctx&, Grads g) { return {zeros_like(g[0])}; }                                                \
   };
 RL_FILL(Exponential, "exponential", "float lambd=1", (Ctx & ctx, const Tensor& self, double a, Generator* g), a > 0,
         "Fills with exponentially distributed numbers of rate lambd.", kernels::random_exponential(*g, x, t.numel(), a))
-RL_FILL(Cauchy, "cauchy", "float median=0, float sigma=1", (Ctx & ctx, const Tensor& self, double a, double b, Generator* g),
-        b > 0, "Fills with Cauchy distributed numbers.", kernels::random_cauchy(*g, x, t.numel(), a, b))
-RL_FILL(LogNormal, "log_normal", "float mean=1, float std=2", (Ctx & ctx, const Tensor& self, double a, double b, Generator* g),
-        b > 0, "Fills with numbers whose logarithm is normally distributed.", kernels::random_log_normal(*g, x, t.numel(), a, b))
+RL_FILL(Cauchy, "cauchy", "float median=0, float sigma=1",
+        (Ctx & ctx, const Tensor& self, double a, double b, Generator* g), b > 0,
+        "Fills with Cauchy distributed numbers.", kernels::random_cauchy(*g, x, t.numel(), a, b))
+RL_FILL(LogNormal, "log_normal", "float mean=1, float std=2",
+        (Ctx & ctx, const Tensor& self, double a, double b, Generator* g), b > 0,
+        "Fills with numbers whose logarithm is normally distributed.",
+        kernels::random_log_normal(*g, x, t.numel(), a, b))
 
 struct Geometric {
   static constexpr auto schema = "geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor";
@@ -212,11 +222,13 @@ struct Poisson {
   static constexpr auto doc = "Poisson distributed numbers, self being their rates.";
   Tensor forward(Ctx&, const Tensor& rate, Generator* g) {
     check_floating("poisson", rate);
-    Tensor c = kernels::cast(rate, rate.dtype() == DType::Float64 ? DType::Float64 : DType::Float32), out = empty_like(c);
+    Tensor c = kernels::cast(rate, rate.dtype() == DType::Float64 ? DType::Float64 : DType::Float32),
+           out = empty_like(c);
     if (rate.is_meta()) return empty_like(rate);
     visit_float(c, [&](auto* p) {
       using T = std::remove_reference_t<decltype(*p)>;
-      for (int64_t i = 0; i < c.numel(); i++) RL_CHECK(p[i] >= 0, "poisson: rates must not be negative, got ", double(p[i]));
+      for (int64_t i = 0; i < c.numel(); i++)
+        RL_CHECK(p[i] >= 0, "poisson: rates must not be negative, got ", double(p[i]));
       kernels::random_poisson(*g, out.data<T>(), c.numel(), static_cast<const T*>(p));
     });
     return kernels::cast(out, rate.dtype());
@@ -244,8 +256,8 @@ struct Multinomial {
     RL_CHECK(count > 0, "multinomial: num_samples must be positive, got ", count);
     int64_t n = w.size(-1), rows = w.dim() == 2 ? w.size(0) : 1;
     RL_CHECK(n > 0 && n <= (1 << 24), "multinomial: the number of categories must be in [1, 2^24], got ", n);
-    RL_CHECK(replacement || count <= n, "multinomial: cannot draw ", count, " of ", n, " categories without replacement",
-             hint("pass replacement=True"));
+    RL_CHECK(replacement || count <= n, "multinomial: cannot draw ", count, " of ", n,
+             " categories without replacement", hint("pass replacement=True"));
     Tensor c = kernels::contiguous(kernels::cast(w, w.dtype() == DType::Float64 ? DType::Float64 : DType::Float32));
     Dims shape;
     if (w.dim() == 2) shape.push_back(rows);
@@ -262,8 +274,8 @@ struct Multinomial {
           total += x, positive += x > 0;
         }
         RL_CHECK(total > 0, "multinomial: the weights of a row sum to 0");
-        RL_CHECK(replacement || positive >= count, "multinomial: cannot draw ", count, " categories without replacement: only ",
-                 positive, " have a positive weight");
+        RL_CHECK(replacement || positive >= count, "multinomial: cannot draw ", count,
+                 " categories without replacement: only ", positive, " have a positive weight");
       }
       kernels::random_multinomial(*g, out.data<int64_t>(), p, rows, n, count, replacement);
     });

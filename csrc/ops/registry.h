@@ -56,8 +56,7 @@ decltype(auto) take(const Slot& s) {
   else if constexpr (std::is_same_v<T, std::string_view>)
     return std::string_view(static_cast<const char*>(s.pointer), s.count);
   else if constexpr (std::is_same_v<T, DType>) return DType(s.integer);
-  else if constexpr (std::is_same_v<T, Device>)
-    return Device{DeviceType(s.integer & 0xff), int8_t(s.integer >> 8)};
+  else if constexpr (std::is_same_v<T, Device>) return Device{DeviceType(s.integer & 0xff), int8_t(s.integer >> 8)};
   else if constexpr (std::is_same_v<T, MemoryFormat>) return MemoryFormat(s.integer);
   else if constexpr (std::is_same_v<T, Generator*>)
     return s.given ? static_cast<Generator*>(const_cast<void*>(s.pointer)) : &default_generator();
@@ -76,10 +75,10 @@ struct Returns {
 enum Forms : uint32_t {
   function = 1,
   method = 2,
-  inplace = 4,       // also name_(), as method and function
-  out = 8,           // also out=
+  inplace = 4,  // also name_(), as method and function
+  out = 8,      // also out=
   both = function | method,
-  hidden = 16,       // in _C only, for Python code over it
+  hidden = 16,  // in _C only, for Python code over it
 };
 constexpr Forms operator|(Forms a, Forms b) { return Forms(uint32_t(a) | uint32_t(b)); }
 
@@ -122,7 +121,8 @@ template <class Op, class R, class... A>
 struct Boxed {
   template <size_t... I>
   static void run(const Slot* slots, Target target, const Tensor* out, Returns& r, std::index_sequence<I...>) {
-    put(r, run_op<Op>(target, out, static_cast<const std::remove_cvref_t<A>&>(take<std::remove_cvref_t<A>>(slots[I]))...));
+    put(r,
+        run_op<Op>(target, out, static_cast<const std::remove_cvref_t<A>&>(take<std::remove_cvref_t<A>>(slots[I]))...));
   }
   static void call(const Slot* slots, Target target, const Tensor* out, Returns& r) {
     run(slots, target, out, r, std::index_sequence_for<A...>());

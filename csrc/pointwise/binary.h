@@ -317,14 +317,14 @@ struct TruncDivide {
   }
 };
 
-#define RL_COMPARISON(Name, op)                     \
-  struct Name {                                     \
-    static constexpr auto types = Types::all;       \
-    static constexpr bool predicate = true;         \
-    template <class V>                              \
-    auto forward(V a, V b) const {                  \
-      return a op b;                                \
-    }                                               \
+#define RL_COMPARISON(Name, op)               \
+  struct Name {                               \
+    static constexpr auto types = Types::all; \
+    static constexpr bool predicate = true;   \
+    template <class V>                        \
+    auto forward(V a, V b) const {            \
+      return a op b;                          \
+    }                                         \
   };
 RL_COMPARISON(Eq, ==)
 RL_COMPARISON(Ne, !=)
@@ -334,27 +334,28 @@ RL_COMPARISON(Gt, >)
 RL_COMPARISON(Ge, >=)
 #undef RL_COMPARISON
 
-#define RL_LOGICAL(Name, op)                           \
-  struct Name {                                        \
-    static constexpr auto types = Types::all;          \
-    static constexpr bool predicate = true;            \
-    template <class V>                                 \
-    auto forward(V a, V b) const {                     \
-      return (a != V(0.0)) op (b != V(0.0));           \
-    }                                                  \
+#define RL_LOGICAL(Name, op)                       \
+  struct Name {                                    \
+    static constexpr auto types = Types::all;      \
+    static constexpr bool predicate = true;        \
+    template <class V>                             \
+    auto forward(V a, V b) const {                 \
+      const auto x = a != V(0.0), y = b != V(0.0); \
+      return x op y;                               \
+    }                                              \
   };
 RL_LOGICAL(LogicalAnd, &)
 RL_LOGICAL(LogicalOr, |)
 RL_LOGICAL(LogicalXor, ^)
 #undef RL_LOGICAL
 
-#define RL_BITWISE(Name, op)                     \
-  struct Name {                                  \
-    static constexpr auto types = Types::ints;   \
-    template <class V>                           \
-    V forward(V a, V b) const {                  \
-      return a op b;                             \
-    }                                            \
+#define RL_BITWISE(Name, op)                   \
+  struct Name {                                \
+    static constexpr auto types = Types::ints; \
+    template <class V>                         \
+    V forward(V a, V b) const {                \
+      return a op b;                           \
+    }                                          \
   };
 RL_BITWISE(BitwiseAnd, &)
 RL_BITWISE(BitwiseOr, |)
@@ -453,10 +454,9 @@ struct Clamp {  // bounds as tensors or numbers; where low > high, high wins
   }
 };
 
-using Binary =
-    List<Add, AddScaled, Sub, Mul, Div, Pow, Maximum, Minimum, Fmax, Fmin, Atan2, Hypot, Copysign, LogAddExp, LogAddExp2,
-         Xlogy, FloorDivide, Remainder, Fmod, TruncDivide, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor,
-         BitwiseAnd, BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight>;
+using Binary = List<Add, AddScaled, Sub, Mul, Div, Pow, Maximum, Minimum, Fmax, Fmin, Atan2, Hypot, Copysign, LogAddExp,
+                    LogAddExp2, Xlogy, FloorDivide, Remainder, Fmod, TruncDivide, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd,
+                    LogicalOr, LogicalXor, BitwiseAnd, BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight>;
 using Ternary = List<Where, Lerp, Addcmul, Addcdiv, Clamp>;
 
 }  // namespace rushlight::pointwise

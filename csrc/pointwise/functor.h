@@ -42,7 +42,7 @@ constexpr bool is_predicate() {  // forward gives a mask, the result is bool
 template <class F, class... G>
 constexpr int index_of(List<G...>) {
   int found = -1, i = 0;
-  ((same<F, G> && found < 0 ? found = i++ : i++), ...);
+  ((found < 0 && same<F, G> ? found = i++ : i++), ...);
   return found;
 }
 

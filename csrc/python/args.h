@@ -7,17 +7,29 @@
 namespace rushlight::python {
 
 enum class ArgType : uint8_t {
-  Tensor, NumberOrTensor, TensorList, Int, Float, Bool, Number, IntList, DType, Device, Str, MemoryFormat, Generator
+  Tensor,
+  NumberOrTensor,
+  TensorList,
+  Int,
+  Float,
+  Bool,
+  Number,
+  IntList,
+  DType,
+  Device,
+  Str,
+  MemoryFormat,
+  Generator
 };
 
 struct Param {
   ArgType type;
-  bool optional = false;   // None is allowed
-  bool varargs = false;    // int[]*: the integers may stand alone
+  bool optional = false;  // None is allowed
+  bool varargs = false;   // int[]*: the integers may stand alone
   bool keyword_only = false;
-  bool list_optional = false;  // Tensor?[]
-  int size = 0;            // int[N]: one integer means N equal ones
-  PyObject* name = nullptr;     // interned
+  bool list_optional = false;    // Tensor?[]
+  int size = 0;                  // int[N]: one integer means N equal ones
+  PyObject* name = nullptr;      // interned
   PyObject* fallback = nullptr;  // the default; null where the argument is required
   std::string type_name;
 };
@@ -27,7 +39,7 @@ struct Signature {
   const OpInfo& op;
   std::string name;
   std::vector<Param> params;
-  int positional = 0;       // how many may be given by position
+  int positional = 0;        // how many may be given by position
   std::string text() const;  // add(Tensor self, Number|Tensor other, *, Scalar alpha=1)
 };
 

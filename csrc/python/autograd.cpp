@@ -74,7 +74,8 @@ void bind_autograd(nb::module_& m) {
       .def_prop_ro("_saved_tensors",
                    [](const NodeObject& n) {
                      nb::list l;
-                     n.node->for_each_saved([](const Tensor& t, void* l) { static_cast<nb::list*>(l)->append(alias(t)); }, &l);
+                     n.node->for_each_saved(
+                         [](const Tensor& t, void* l) { static_cast<nb::list*>(l)->append(alias(t)); }, &l);
                      return nb::tuple(l);
                    })
       .def("_hooks", [](const NodeObject& n, bool before) { return node_hook_table(n.node, before); })
@@ -89,14 +90,18 @@ void bind_autograd(nb::module_& m) {
     tls.torch_function_off = off;
     return before;
   });
-  m.def("_torch_function_mode", [](bool on) { tls.modes = on ? tls.modes | kTorchFunctionMode : tls.modes & ~kTorchFunctionMode; });
-  m.def("_disabled_torch_function_impl", [](nb::object func, nb::object, nb::object args, nb::object kwargs) {
-    tls.torch_function_off = true;
-    struct Restore {
-      ~Restore() { tls.torch_function_off = false; }
-    } restore;
-    return steal(PyObject_Call(func.ptr(), args.ptr(), kwargs.is_none() ? nullptr : kwargs.ptr()));
-  }, nb::arg("func"), nb::arg("types"), nb::arg("args"), nb::arg("kwargs").none() = nb::none());
+  m.def("_torch_function_mode",
+        [](bool on) { tls.modes = on ? tls.modes | kTorchFunctionMode : tls.modes & ~kTorchFunctionMode; });
+  m.def(
+      "_disabled_torch_function_impl",
+      [](nb::object func, nb::object, nb::object args, nb::object kwargs) {
+        tls.torch_function_off = true;
+        struct Restore {
+          ~Restore() { tls.torch_function_off = false; }
+        } restore;
+        return steal(PyObject_Call(func.ptr(), args.ptr(), kwargs.is_none() ? nullptr : kwargs.ptr()));
+      },
+      nb::arg("func"), nb::arg("types"), nb::arg("args"), nb::arg("kwargs").none() = nb::none());
   disabled_torch_function = nb::object(m.attr("_disabled_torch_function_impl")).release().ptr();
 
   m.def("_set_inference_mode", [](bool on) { return std::exchange(inference_mode, on); });

@@ -1,10 +1,10 @@
 // What every file of the binding uses: wrapping and unwrapping Tensors, and errors crossing the border.
 #pragma once
+#include <Python.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <Python.h>
 #include <structmember.h>
 
 #include "base/generator.h"
@@ -39,18 +39,18 @@ bool overrides_torch_function(PyObject* o);
 inline bool in_torch_function_mode() { return (tls.modes & kTorchFunctionMode) && !tls.torch_function_off; }
 void make_tensor_type(nb::module_& m);
 
-PyObject* wrap(Tensor t);                                  // new reference; None where undefined
-PyObject* wrap_as(PyTypeObject* type, Tensor t);           // a new object of a subclass
-Tensor unwrap(PyObject* o);                                // TypeError unless it is a Tensor
+PyObject* wrap(Tensor t);                         // new reference; None where undefined
+PyObject* wrap_as(PyTypeObject* type, Tensor t);  // a new object of a subclass
+Tensor unwrap(PyObject* o);                       // TypeError unless it is a Tensor
 inline TensorImpl*& impl_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->impl; }
-PyObject* wrap_shape(IntSpan sizes);                       // rushlight.Size
+PyObject* wrap_shape(IntSpan sizes);  // rushlight.Size
 PyObject* wrap_tuple(IntSpan values);
 
-PyObject* wrap_node(const Ref<Node>& node);               // None where null
-PyObject* wrap_dtype(DType d);    // new references
+PyObject* wrap_node(const Ref<Node>& node);  // None where null
+PyObject* wrap_dtype(DType d);               // new references
 PyObject* wrap_device(Device d);
 PyObject* wrap_scalar(const Scalar& s);
-bool to_dtype(PyObject* o, DType& d);  // also float, int, bool
+bool to_dtype(PyObject* o, DType& d);    // also float, int, bool
 bool to_device(PyObject* o, Device& d);  // also str and int
 bool to_scalar(PyObject* o, Scalar& s);  // Python and NumPy numbers
 void make_dtype_types(nb::module_& m);

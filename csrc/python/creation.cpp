@@ -72,12 +72,14 @@ Dims dims_of(nb::handle h) {
 
 DType dtype_or(nb::handle h, DType fallback) {
   DType d = fallback;
-  if (!h.is_none() && !to_dtype(h.ptr(), d)) fail(ErrorKind::Type, "dtype must be a rushlight.dtype, not ", Py_TYPE(h.ptr())->tp_name);
+  if (!h.is_none() && !to_dtype(h.ptr(), d))
+    fail(ErrorKind::Type, "dtype must be a rushlight.dtype, not ", Py_TYPE(h.ptr())->tp_name);
   return d;
 }
 Device device_of(nb::handle h) {
   Device d;
-  if (!h.is_none() && !to_device(h.ptr(), d)) fail(ErrorKind::Type, "device must be a string or a rushlight.device, not ", Py_TYPE(h.ptr())->tp_name);
+  if (!h.is_none() && !to_device(h.ptr(), d))
+    fail(ErrorKind::Type, "device must be a string or a rushlight.device, not ", Py_TYPE(h.ptr())->tp_name);
   return d;
 }
 
@@ -103,30 +105,47 @@ nb::object to_list(const Tensor& t, int64_t d, int64_t at) {
 
 void bind_creation(nb::module_& m) {
   m.def("_from_nested", from_nested, nb::arg("data"), nb::arg("dtype").none() = nb::none());
-  m.def("_empty", [](nb::object size, nb::object dtype, nb::object device) {
-    return empty(dims_of(size), dtype_or(dtype, default_dtype()), device_of(device));
-  }, nb::arg("size"), nb::arg("dtype").none(), nb::arg("device").none());
-  m.def("_full", [](nb::object size, nb::object value, nb::object dtype, nb::object device) {
-    Scalar s;
-    if (!to_scalar(value.ptr(), s)) fail(ErrorKind::Type, "full: the value must be a number, not ", Py_TYPE(value.ptr())->tp_name);
-    DType d = s.is_floating() ? default_dtype() : s.dtype();
-    return full(dims_of(size), s, dtype_or(dtype, d), device_of(device));
-  }, nb::arg("size"), nb::arg("value"), nb::arg("dtype").none(), nb::arg("device").none());
-  m.def("_empty_strided", [](nb::object size, nb::object stride, nb::object dtype, nb::object device) {
-    return empty_strided(dims_of(size), dims_of(stride), dtype_or(dtype, default_dtype()), device_of(device));
-  }, nb::arg("size"), nb::arg("stride"), nb::arg("dtype").none(), nb::arg("device").none());
-  m.def("_empty_like", [](Tensor t, nb::object dtype, int format) {
-    return empty_like(t, dtype_or(dtype, t.dtype()), MemoryFormat(format));
-  }, nb::arg("input"), nb::arg("dtype").none(), nb::arg("format"));
-  m.def("_make_subclass", [](nb::type_object cls, Tensor data, bool requires_grad) {
-    Tensor t = alias(data);
-    nb::object o = nb::steal(wrap_as(reinterpret_cast<PyTypeObject*>(cls.ptr()), t));
-    if (requires_grad) unwrap(o.ptr()).set_requires_grad(true);
-    return o;
-  }, nb::arg("cls"), nb::arg("data"), nb::arg("requires_grad") = false);
+  m.def(
+      "_empty",
+      [](nb::object size, nb::object dtype, nb::object device) {
+        return empty(dims_of(size), dtype_or(dtype, default_dtype()), device_of(device));
+      },
+      nb::arg("size"), nb::arg("dtype").none(), nb::arg("device").none());
+  m.def(
+      "_full",
+      [](nb::object size, nb::object value, nb::object dtype, nb::object device) {
+        Scalar s;
+        if (!to_scalar(value.ptr(), s))
+          fail(ErrorKind::Type, "full: the value must be a number, not ", Py_TYPE(value.ptr())->tp_name);
+        DType d = s.is_floating() ? default_dtype() : s.dtype();
+        return full(dims_of(size), s, dtype_or(dtype, d), device_of(device));
+      },
+      nb::arg("size"), nb::arg("value"), nb::arg("dtype").none(), nb::arg("device").none());
+  m.def(
+      "_empty_strided",
+      [](nb::object size, nb::object stride, nb::object dtype, nb::object device) {
+        return empty_strided(dims_of(size), dims_of(stride), dtype_or(dtype, default_dtype()), device_of(device));
+      },
+      nb::arg("size"), nb::arg("stride"), nb::arg("dtype").none(), nb::arg("device").none());
+  m.def(
+      "_empty_like",
+      [](Tensor t, nb::object dtype, int format) {
+        return empty_like(t, dtype_or(dtype, t.dtype()), MemoryFormat(format));
+      },
+      nb::arg("input"), nb::arg("dtype").none(), nb::arg("format"));
+  m.def(
+      "_make_subclass",
+      [](nb::type_object cls, Tensor data, bool requires_grad) {
+        Tensor t = alias(data);
+        nb::object o = nb::steal(wrap_as(reinterpret_cast<PyTypeObject*>(cls.ptr()), t));
+        if (requires_grad) unwrap(o.ptr()).set_requires_grad(true);
+        return o;
+      },
+      nb::arg("cls"), nb::arg("data"), nb::arg("requires_grad") = false);
   m.def("_tolist", [](Tensor t) { return to_list(t, 0, t.offset()); });
   m.def("_is_contiguous", [](Tensor t, int format) { return t.is_contiguous(MemoryFormat(format)); });
-  m.def("_contiguous_strides", [](nb::object size) { return nb::steal(wrap_shape(contiguous_strides(dims_of(size)))); });
+  m.def("_contiguous_strides",
+        [](nb::object size) { return nb::steal(wrap_shape(contiguous_strides(dims_of(size)))); });
   m.def("_resize_", [](nb::object self, nb::object size) {
     Tensor t = unwrap(self.ptr());
     RL_CHECK(!t.requires_grad(), "resize_: a tensor that requires grad cannot be resized");
@@ -135,21 +154,25 @@ void bind_creation(nb::module_& m) {
   });
   m.def("_storage_data_ptr", [](Tensor t) { return reinterpret_cast<uintptr_t>(t.storage()->data); });
   m.def("_storage_nbytes", [](Tensor t) { return t.storage()->nbytes; });
-  m.def("_vec_math_probe", [](std::string name, nb::object x, nb::object y) -> nb::object {
-    nb::object from_numpy = nb::module_::import_("rushlight._C").attr("_from_numpy");
-    Tensor a = unwrap(from_numpy(x).ptr()), b = y.is_none() ? a : unwrap(from_numpy(y).ptr()), out = empty_like(a);
-    RL_CHECK(a.is_contiguous() && b.is_contiguous() && b.numel() == a.numel() && a.dtype() == b.dtype(), "probe: arguments differ");
-    auto run = [&](auto* p) {
-      using T = std::remove_pointer_t<decltype(p)>;
-      return kernels::probe_vec_math(name.c_str(), a.data<T>(), y.is_none() ? nullptr : b.data<T>(), p, a.numel());
-    };
-    bool known = a.dtype() == DType::Float32   ? run(out.data<float>())
-                 : a.dtype() == DType::Float64 ? run(out.data<double>())
-                 : a.dtype() == DType::Int64   ? run(out.data<int64_t>())
-                                               : false;
-    RL_CHECK_KIND(known, Value, "probe: no function '", name, "' for ", a.dtype());
-    return nb::steal(wrap(out)).attr("numpy")();
-  }, nb::arg("name"), nb::arg("x"), nb::arg("y").none());
+  m.def(
+      "_vec_math_probe",
+      [](std::string name, nb::object x, nb::object y) -> nb::object {
+        nb::object from_numpy = nb::module_::import_("rushlight._C").attr("_from_numpy");
+        Tensor a = unwrap(from_numpy(x).ptr()), b = y.is_none() ? a : unwrap(from_numpy(y).ptr()), out = empty_like(a);
+        RL_CHECK(a.is_contiguous() && b.is_contiguous() && b.numel() == a.numel() && a.dtype() == b.dtype(),
+                 "probe: arguments differ");
+        auto run = [&](auto* p) {
+          using T = std::remove_pointer_t<decltype(p)>;
+          return kernels::probe_vec_math(name.c_str(), a.data<T>(), y.is_none() ? nullptr : b.data<T>(), p, a.numel());
+        };
+        bool known = a.dtype() == DType::Float32   ? run(out.data<float>())
+                     : a.dtype() == DType::Float64 ? run(out.data<double>())
+                     : a.dtype() == DType::Int64   ? run(out.data<int64_t>())
+                                                   : false;
+        RL_CHECK_KIND(known, Value, "probe: no function '", name, "' for ", a.dtype());
+        return nb::steal(wrap(out)).attr("numpy")();
+      },
+      nb::arg("name"), nb::arg("x"), nb::arg("y").none());
   m.def("_as_subclass", [](nb::type_object cls, Tensor t) {
     return nb::steal(wrap_as(reinterpret_cast<PyTypeObject*>(cls.ptr()), view(t, t.sizes())));
   });

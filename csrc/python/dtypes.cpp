@@ -55,20 +55,23 @@ void make_dtype_types(nb::module_& m) {
     dtype_objects[i] = o.release().ptr();
   }
   nb::class_<DeviceObject>(m, "device")
-      .def("__init__",
-           [](DeviceObject* self, nb::object type, std::optional<int> index) {
-             Device d;
-             if (!to_device(type.ptr(), d)) fail(ErrorKind::Type, "device: expected a string, a device or an index");
-             if (index) {
-               RL_CHECK(d.index < 0, "device: the index is given twice");
-               d.index = int8_t(*index);
-             }
-             new (self) DeviceObject{d};
-           },
-           nb::arg("type"), nb::arg("index") = nb::none())
+      .def(
+          "__init__",
+          [](DeviceObject* self, nb::object type, std::optional<int> index) {
+            Device d;
+            if (!to_device(type.ptr(), d)) fail(ErrorKind::Type, "device: expected a string, a device or an index");
+            if (index) {
+              RL_CHECK(d.index < 0, "device: the index is given twice");
+              d.index = int8_t(*index);
+            }
+            new (self) DeviceObject{d};
+          },
+          nb::arg("type"), nb::arg("index") = nb::none())
       .def_prop_ro("type", [](const DeviceObject& d) { return str({d.device.type, -1}); })
       .def_prop_ro("index",
-                   [](const DeviceObject& d) { return d.device.index < 0 ? nb::object(nb::none()) : nb::int_(int(d.device.index)); })
+                   [](const DeviceObject& d) {
+                     return d.device.index < 0 ? nb::object(nb::none()) : nb::int_(int(d.device.index));
+                   })
       .def("__repr__",
            [](const DeviceObject& d) {
              std::string s = "device(type='" + str({d.device.type, -1}) + "'";
@@ -76,11 +79,14 @@ void make_dtype_types(nb::module_& m) {
            })
       .def("__str__", [](const DeviceObject& d) { return str(d.device); })
       .def("__hash__", [](const DeviceObject& d) { return int(d.device.type) * 131 + d.device.index; })
-      .def("__eq__",
-           [](const DeviceObject& d, nb::object o) {
-             return nb::isinstance<DeviceObject>(o) && nb::cast<DeviceObject>(o).device == d.device;
-           }, nb::arg().none())
-      .def("__reduce__", [m](const DeviceObject& d) { return nb::make_tuple(m.attr("device"), nb::make_tuple(str(d.device))); });
+      .def(
+          "__eq__",
+          [](const DeviceObject& d, nb::object o) {
+            return nb::isinstance<DeviceObject>(o) && nb::cast<DeviceObject>(o).device == d.device;
+          },
+          nb::arg().none())
+      .def("__reduce__",
+           [m](const DeviceObject& d) { return nb::make_tuple(m.attr("device"), nb::make_tuple(str(d.device))); });
 }
 
 PyObject* wrap_dtype(DType d) { return Py_NewRef(dtype_objects[int(d)]); }

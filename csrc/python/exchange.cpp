@@ -1,4 +1,8 @@
-// Memory shared with other libraries: the buffer protocol (NumPy arrays among them) and DLPack.
+// Memory shared with other libraries, by the buffer protocol (NumPy arrays among them) and DLPack, and with other
+// processes.
+#include <sys/mman.h>
+
+#include <cerrno>
 #include <cstring>
 
 #include "python/common.h"
@@ -19,10 +23,18 @@ DType dtype_of_format(const char* f, Py_ssize_t size) {
       case 'e': return DType::Float16;
       case 'f': return DType::Float32;
       case 'd': return DType::Float64;
-      case 'b': case 'h': case 'i': case 'l': case 'q': case 'n':
-        return size == 1 ? DType::Int8 : size == 2 ? DType::Int16 : size == 4 ? DType::Int32 : DType::Int64;
-      case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N':
-        return size == 1 ? DType::UInt8 : size == 2 ? DType::UInt16 : size == 4 ? DType::UInt32 : DType::UInt64;
+      case 'b':
+      case 'h':
+      case 'i':
+      case 'l':
+      case 'q':
+      case 'n': return size == 1 ? DType::Int8 : size == 2 ? DType::Int16 : size == 4 ? DType::Int32 : DType::Int64;
+      case 'B':
+      case 'H':
+      case 'I':
+      case 'L':
+      case 'Q':
+      case 'N': return size == 1 ? DType::UInt8 : size == 2 ? DType::UInt16 : size == 4 ? DType::UInt32 : DType::UInt64;
       default: break;
     }
   }
@@ -42,7 +54,8 @@ void release_buffer(void*, size_t, void* context) {
 
 Tensor from_array(nb::object array) {
   auto b = std::make_unique<Py_buffer>();
-  if (!PyObject_CheckBuffer(array.ptr())) fail(ErrorKind::Type, "expected a NumPy array, not ", Py_TYPE(array.ptr())->tp_name);
+  if (!PyObject_CheckBuffer(array.ptr()))
+    fail(ErrorKind::Type, "expected a NumPy array, not ", Py_TYPE(array.ptr())->tp_name);
   if (PyObject_GetBuffer(array.ptr(), b.get(), PyBUF_FORMAT | PyBUF_STRIDES) < 0) throw PythonError();
   struct Release {
     Py_buffer* b;
@@ -53,14 +66,15 @@ Tensor from_array(nb::object array) {
   if (b->readonly &&
       PyErr_WarnEx(PyExc_UserWarning,
                    "the NumPy array cannot be written, but tensors can: writing to this one is undefined\n"
-                   "  hint: copy the array first", 1) < 0)
+                   "  hint: copy the array first",
+                   1) < 0)
     throw PythonError();
   DType d = dtype_of_format(b->format, b->itemsize);
   Dims sizes, strides;
   int64_t span = b->itemsize;
   for (int i = 0; i < b->ndim; i++) {
-    RL_CHECK_KIND(b->strides[i] >= 0 || b->shape[i] <= 1, Value, "the array has negative strides, which tensors cannot have",
-                  hint("copy it first: array.copy()"));
+    RL_CHECK_KIND(b->strides[i] >= 0 || b->shape[i] <= 1, Value,
+                  "the array has negative strides, which tensors cannot have", hint("copy it first: array.copy()"));
     RL_CHECK_KIND(b->strides[i] % b->itemsize == 0, Value, "the array's strides are no multiples of its element size");
     sizes.push_back(b->shape[i]);
     strides.push_back(std::max<int64_t>(b->strides[i], 0) / b->itemsize);
@@ -87,7 +101,8 @@ Tensor from_buffer(nb::object buffer, nb::object dtype, int64_t count, int64_t o
   if (PyObject_GetBuffer(buffer.ptr(), b.get(), PyBUF_WRITABLE) < 0) {
     PyErr_Clear();
     if (PyObject_GetBuffer(buffer.ptr(), b.get(), PyBUF_SIMPLE) < 0) throw PythonError();
-    if (PyErr_WarnEx(PyExc_UserWarning, "the buffer cannot be written, but tensors can: writing to this one is undefined", 1) < 0) {
+    if (PyErr_WarnEx(PyExc_UserWarning,
+                     "the buffer cannot be written, but tensors can: writing to this one is undefined", 1) < 0) {
       PyBuffer_Release(b.get());
       throw PythonError();
     }
@@ -98,13 +113,15 @@ Tensor from_buffer(nb::object buffer, nb::object dtype, int64_t count, int64_t o
   int64_t size = itemsize(d);
   RL_CHECK_KIND(have > 0 && count != 0, Value, "frombuffer: both the buffer's length (", have, ") and count (", count,
                 ") must be positive");
-  RL_CHECK_KIND(offset >= 0 && offset < have, Value, "frombuffer: offset ", offset, " is outside the buffer of ", have, " bytes");
+  RL_CHECK_KIND(offset >= 0 && offset < have, Value, "frombuffer: offset ", offset, " is outside the buffer of ", have,
+                " bytes");
   if (count < 0) {
-    RL_CHECK_KIND((have - offset) % size == 0, Value, "frombuffer: ", have - offset, " bytes are no multiple of the element size ", size);
+    RL_CHECK_KIND((have - offset) % size == 0, Value, "frombuffer: ", have - offset,
+                  " bytes are no multiple of the element size ", size);
     count = (have - offset) / size;
   }
-  RL_CHECK_KIND(count <= (have - offset) / size, Value, "frombuffer: ", count, " elements of ", size, " bytes from offset ", offset,
-                " exceed the buffer of ", have, " bytes");
+  RL_CHECK_KIND(count <= (have - offset) / size, Value, "frombuffer: ", count, " elements of ", size,
+                " bytes from offset ", offset, " exceed the buffer of ", have, " bytes");
   storage->data = data + offset;
   storage->nbytes = have - offset;
   Tensor t = empty({0}, d);
@@ -115,7 +132,7 @@ Tensor from_buffer(nb::object buffer, nb::object dtype, int64_t count, int64_t o
   return t;
 }
 
-// --- DLPack (version 0.x, the struct that all array libraries share) ------------------------------------------------------
+// --- DLPack (version 0.x, the struct that all array libraries share) -------------------------------------------------
 
 struct DLDevice {
   int32_t type, id;
@@ -140,7 +157,11 @@ struct DLManagedTensor {
 enum { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLBool = 6, kDLCPU = 1 };
 
 DLDataType dlpack_type(DType d) {
-  uint8_t code = d == DType::Bool ? kDLBool : d == DType::BFloat16 ? kDLBfloat : is_floating(d) ? kDLFloat : is_signed(d) ? kDLInt : kDLUInt;
+  uint8_t code = d == DType::Bool       ? kDLBool
+                 : d == DType::BFloat16 ? kDLBfloat
+                 : is_floating(d)       ? kDLFloat
+                 : is_signed(d)         ? kDLInt
+                                        : kDLUInt;
   return {code, uint8_t(itemsize(d) * 8), 1};
 }
 
@@ -162,7 +183,8 @@ nb::object to_dlpack(Tensor t) {
     DLManagedTensor managed;
   };
   auto* h = new Held{t.storage(), t.sizes(), t.strides(), {}};
-  h->managed.tensor = {t.bytes(), {kDLCPU, 0}, int32_t(t.dim()), dlpack_type(t.dtype()), h->sizes.data(), h->strides.data(), 0};
+  h->managed.tensor = {
+      t.bytes(), {kDLCPU, 0}, int32_t(t.dim()), dlpack_type(t.dtype()), h->sizes.data(), h->strides.data(), 0};
   h->managed.context = h;
   h->managed.deleter = [](DLManagedTensor* m) { delete static_cast<Held*>(m->context); };
   return steal(PyCapsule_New(&h->managed, "dltensor", [](PyObject* capsule) {
@@ -180,22 +202,28 @@ Tensor from_dlpack(nb::object capsule) {
     fail(ErrorKind::Runtime, "from_dlpack: expects a fresh DLPack capsule; each can be taken over once");
   }
   const DLTensor& d = m->tensor;
-  RL_CHECK_KIND(d.device.type == kDLCPU, Runtime, "from_dlpack: only CPU memory can be shared, the array is on device type ", d.device.type);
+  RL_CHECK_KIND(d.device.type == kDLCPU, Runtime,
+                "from_dlpack: only CPU memory can be shared, the array is on device type ", d.device.type);
   DType dtype = from_dlpack_type(d.dtype);
-  Dims sizes(d.shape, d.shape + d.ndim), strides = d.strides ? Dims(d.strides, d.strides + d.ndim) : contiguous_strides(sizes);
+  Dims sizes(d.shape, d.shape + d.ndim),
+      strides = d.strides ? Dims(d.strides, d.strides + d.ndim) : contiguous_strides(sizes);
   int64_t span = product(sizes) ? 1 : 0;
   for (size_t i = 0; i < sizes.size() && span; i++) {
-    RL_CHECK_KIND(strides[i] >= 0, Value, "from_dlpack: negative strides are not supported", hint("copy the array first"));
+    RL_CHECK_KIND(strides[i] >= 0, Value, "from_dlpack: negative strides are not supported",
+                  hint("copy the array first"));
     span += (sizes[i] - 1) * strides[i];
   }
   if (PyCapsule_SetName(capsule.ptr(), "used_dltensor") < 0) throw PythonError();
-  auto storage = Storage::wrap(static_cast<char*>(d.data) + d.byte_offset, span * itemsize(dtype), [](void*, size_t, void* c) {
-    auto* m = static_cast<DLManagedTensor*>(c);
-    if (!m->deleter) return;
-    PyGILState_STATE gil = PyGILState_Ensure();
-    m->deleter(m);
-    PyGILState_Release(gil);
-  }, m);
+  auto storage = Storage::wrap(
+      static_cast<char*>(d.data) + d.byte_offset, span * itemsize(dtype),
+      [](void*, size_t, void* c) {
+        auto* m = static_cast<DLManagedTensor*>(c);
+        if (!m->deleter) return;
+        PyGILState_STATE gil = PyGILState_Ensure();
+        m->deleter(m);
+        PyGILState_Release(gil);
+      },
+      m);
   Tensor t = empty({0}, dtype);
   t.impl()->storage = std::move(storage);
   t.impl()->sizes = sizes, t.impl()->strides = strides;
@@ -203,9 +231,28 @@ Tensor from_dlpack(nb::object capsule) {
   return t;
 }
 
+// --- Memory of several processes -------------------------------------------------------------------------------------
+
+void unmap(void* p, size_t nbytes, void*) { munmap(p, std::max<size_t>(nbytes, 1)); }
+
+// Moves the storage, and so all of its views, to memory that processes forked later write to as well.
+void share_memory(Tensor t) {
+  Storage& s = *t.storage();
+  if (s.deleter == unmap || t.is_meta()) return;
+  void* p = mmap(nullptr, std::max<size_t>(s.nbytes, 1), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  RL_CHECK(p != MAP_FAILED, "share_memory_: the system gave no ", s.nbytes,
+           " bytes of shared memory: ", strerror(errno));
+  if (s.nbytes) std::memcpy(p, s.data, s.nbytes);
+  if (s.deleter) s.deleter(s.data, s.nbytes, s.context);
+  else deallocate(s.data, s.nbytes);
+  s.data = p, s.deleter = unmap, s.context = nullptr, s.resizable = false;
+}
+
 }  // namespace
 
 void bind_exchange(nb::module_& m) {
+  m.def("_share_memory", share_memory);
+  m.def("_is_shared", [](Tensor t) { return t.storage()->deleter == unmap; });
   m.def("_from_numpy", from_array, nb::arg("array"));
   m.def("_from_buffer", from_buffer, nb::arg("buffer"), nb::arg("dtype"), nb::arg("count"), nb::arg("offset"));
   m.def("_to_dlpack", to_dlpack, nb::arg("t"));

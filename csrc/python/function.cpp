@@ -37,8 +37,8 @@ struct TableHook final : Hook {
           if (r.is_none()) break;
           Tensor t;
           from_result(r, t, "a tensor's hook");
-          RL_CHECK(t.sizes() == grads[0].sizes(), "a hook returned a gradient of shape ", t.sizes(), " for one of shape ",
-                   grads[0].sizes());
+          RL_CHECK(t.sizes() == grads[0].sizes(), "a hook returned a gradient of shape ", t.sizes(),
+                   " for one of shape ", grads[0].sizes());
           grads[0] = t;
           break;
         }
@@ -92,7 +92,7 @@ nb::object post_accumulate_hooks(Tensor t) {
   return table_of(m.hooks->post_accumulate, TableHook::after_accumulate);
 }
 
-// --- Functions -----------------------------------------------------------------------------------------------------------
+// --- Functions -------------------------------------------------------------------------------------------------------
 
 struct FunctionNode;
 
@@ -207,11 +207,13 @@ nb::list end_function(NodeHandle& handle, nb::list outputs, nb::sequence inputs,
     result.append(t.is_same(originals.back()) ? nb::borrow(h) : nb::steal(wrap(t)));
   }
   for (nb::handle h : dirty)
-    RL_CHECK([&] {
-      for (auto& t : originals)
-        if (t && t.is_same(unwrap(h.ptr()))) return true;
-      return false;
-    }(), "mark_dirty: every tensor that was marked must be returned by forward()");
+    RL_CHECK(
+        [&] {
+          for (auto& t : originals)
+            if (t && t.is_same(unwrap(h.ptr()))) return true;
+          return false;
+        }(),
+        "mark_dirty: every tensor that was marked must be returned by forward()");
   if (!to_save.is_none())
     for (nb::handle h : nb::cast<nb::sequence>(to_save)) {
       if (h.is_none()) {
@@ -239,7 +241,8 @@ void bind_function(nb::module_& m) {
       .def("saved",
            [](const NodeLink& l) {
              FunctionNode& n = node_of(l);
-             RL_CHECK(!n.released, "cannot run backward through ", n.title, " a second time: the first freed its saved tensors",
+             RL_CHECK(!n.released, "cannot run backward through ", n.title,
+                      " a second time: the first freed its saved tensors",
                       n.where().empty() ? "" : "\n  recorded at " + n.where(),
                       hint("pass retain_graph=True to the first backward() or grad() if you need a second"));
              nb::list r;

@@ -34,7 +34,8 @@ NB_MODULE(_C, m) {
   bind_exchange(m);
   bind_optimizers(m);
   m.def("_set_size_type", [](nb::object t) { size_type = t.release().ptr(); });
-  m.def("_set_parameter_type", [](nb::object t) { parameter_type = reinterpret_cast<PyTypeObject*>(t.release().ptr()); });
+  m.def("_set_parameter_type",
+        [](nb::object t) { parameter_type = reinterpret_cast<PyTypeObject*>(t.release().ptr()); });
 }
 
 }  // namespace rushlight::python

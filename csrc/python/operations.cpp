@@ -267,6 +267,7 @@ void bind_operations(nb::module_& m) {
       nb::setattr(type, name.c_str(), o);
     }
   }
+  m.def("_takes_out", [](std::string name) { return callables().at(name)->takes_out; });
   m.def("_registered_ops", [] {
     nb::list l;
     for (const OpInfo& op : registry()) l.append(op.schema);

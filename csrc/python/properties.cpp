@@ -7,12 +7,12 @@ namespace {
 Tensor self_of(PyObject* o) { return unwrap(o); }
 
 #define RL_GET(name) PyObject* name(PyObject* o, void*)
-#define RL_GUARDED(name, expression)                              \
-  RL_GET(name) {                                                  \
-    return guarded([&]() -> PyObject* {                           \
-      Tensor t = self_of(o);                                      \
-      return expression;                                          \
-    });                                                           \
+#define RL_GUARDED(name, expression)    \
+  RL_GET(name) {                        \
+    return guarded([&]() -> PyObject* { \
+      Tensor t = self_of(o);            \
+      return expression;                \
+    });                                 \
   }
 RL_GUARDED(get_shape, wrap_shape(t.sizes()))
 RL_GUARDED(get_dtype, wrap_dtype(t.dtype()))
@@ -22,7 +22,7 @@ RL_GUARDED(get_itemsize, PyLong_FromLong(t.itemsize()))
 RL_GUARDED(get_nbytes, PyLong_FromLongLong(t.numel() * t.itemsize()))
 RL_GUARDED(get_requires_grad, PyBool_FromLong(t.requires_grad()))
 RL_GUARDED(get_is_leaf, PyBool_FromLong(t.is_leaf()))
-RL_GUARDED(get_retains_grad, PyBool_FromLong(t.impl()->autograd && t.impl()->autograd->retains_grad))
+RL_GUARDED(get_retains_grad, PyBool_FromLong(t.impl()->autograd != nullptr && t.impl()->autograd->retains_grad))
 RL_GUARDED(get_version, PyLong_FromLong(t.version()))
 RL_GUARDED(get_data, wrap(variable_data(t)))
 RL_GUARDED(get_output_nr, PyLong_FromLong(t.impl()->autograd ? t.impl()->autograd->nr : 0))
@@ -49,7 +49,10 @@ RL_GUARDED(get_mT, wrap(matrices_transposed(t, "mT")))
 RL_GUARDED(get_mH, wrap(matrices_transposed(t, "mH")))
 RL_GUARDED(get_H, wrap(matrix_transposed(t)))
 RL_GUARDED(get_real, wrap(t))
-RL_GET(always_false) { (void)o; Py_RETURN_FALSE; }
+RL_GET(always_false) {
+  (void)o;
+  Py_RETURN_FALSE;
+}
 
 RL_GET(get_grad_fn) {
   return guarded([&]() -> PyObject* { return wrap_node(grad_fn(self_of(o))); });

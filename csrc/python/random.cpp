@@ -40,30 +40,35 @@ Tensor state_of(const Generator& g) {
 
 void bind_random(nb::module_& m) {
   nb::class_<GeneratorObject> c(m, "Generator", nb::is_weak_referenceable());
-  c.def("__init__",
-        [](GeneratorObject* self, nb::object device) {
-          Device d;
-          if (!to_device(device.ptr(), d)) fail(ErrorKind::Type, "Generator: device must be a string or a device");
-          RL_CHECK(d.type == DeviceType::CPU, "Generator: only the CPU has a generator, not ", d);
-          new (self) GeneratorObject{Generator(), nullptr, true};
-          self->g = &self->own;
-        },
-        nb::arg("device") = "cpu")
-      .def("manual_seed",
-           [](nb::object self, nb::object seed) {
-             nb::cast<GeneratorObject&>(self).g->manual_seed(seed_of(seed));
-             return self;
-           }, nb::arg("seed"))
+  c.def(
+       "__init__",
+       [](GeneratorObject* self, nb::object device) {
+         Device d;
+         if (!to_device(device.ptr(), d)) fail(ErrorKind::Type, "Generator: device must be a string or a device");
+         RL_CHECK(d.type == DeviceType::CPU, "Generator: only the CPU has a generator, not ", d);
+         new (self) GeneratorObject{Generator(), nullptr, true};
+         self->g = &self->own;
+       },
+       nb::arg("device") = "cpu")
+      .def(
+          "manual_seed",
+          [](nb::object self, nb::object seed) {
+            nb::cast<GeneratorObject&>(self).g->manual_seed(seed_of(seed));
+            return self;
+          },
+          nb::arg("seed"))
       .def("initial_seed", [](const GeneratorObject& o) { return o.g->initial_seed(); })
       .def("seed", [](GeneratorObject& o) { return o.g->seed(); })
       .def("get_state", [](const GeneratorObject& o) { return state_of(*o.g); })
-      .def("set_state",
-           [](nb::object self, Tensor state) {
-             RL_CHECK_KIND(state && state.dtype() == DType::UInt8 && state.is_contiguous(), Type,
-                           "set_state: expects a contiguous uint8 tensor, as get_state() gives");
-             nb::cast<GeneratorObject&>(self).g->set_state({state.data<uint8_t>(), size_t(state.numel())});
-             return self;
-           }, nb::arg("state"))
+      .def(
+          "set_state",
+          [](nb::object self, Tensor state) {
+            RL_CHECK_KIND(state && state.dtype() == DType::UInt8 && state.is_contiguous(), Type,
+                          "set_state: expects a contiguous uint8 tensor, as get_state() gives");
+            nb::cast<GeneratorObject&>(self).g->set_state({state.data<uint8_t>(), size_t(state.numel())});
+            return self;
+          },
+          nb::arg("state"))
       .def("clone_state",
            [](const GeneratorObject& o) {
              nb::object copy = nb::module_::import_("rushlight._C").attr("Generator")();

@@ -1,5 +1,5 @@
-// The line of the user's program that recorded a node: the innermost frame outside the package. While recording only the
-// code object and the instruction are kept; the line is worked out when somebody asks.
+// The line of the user's program that recorded a node: the innermost frame outside the package. While recording only
+// the code object and the instruction are kept; the line is worked out when somebody asks.
 #include <cstring>
 
 #include "python/common.h"
@@ -22,7 +22,8 @@ bool ours(PyCodeObject* code) {
   _PyCode_GetExtra(reinterpret_cast<PyObject*>(code), extra_index, &mark);
   if (!mark) {
     const char* file = PyUnicode_AsUTF8(code->co_filename);
-    bool inside = file && (std::strncmp(file, package_folder.c_str(), package_folder.size()) == 0 || !std::strncmp(file, "<frozen", 7));
+    bool inside = file && (std::strncmp(file, package_folder.c_str(), package_folder.size()) == 0 ||
+                           !std::strncmp(file, "<frozen", 7));
     mark = reinterpret_cast<void*>(uintptr_t(inside ? 1 : 2));
     _PyCode_SetExtra(reinterpret_cast<PyObject*>(code), extra_index, mark);
   }

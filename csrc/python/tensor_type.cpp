@@ -130,7 +130,8 @@ int tensor_clear(PyObject* o) {
 
 // --- The metaclass ---------------------------------------------------------------------------------------------------
 
-// Subclasses made by `class` statements get tp_dealloc from Python's own type; ours must decide about keeping the object.
+// Subclasses made by `class` statements get tp_dealloc from Python's own type; ours must decide about keeping the
+// object.
 int meta_init(PyObject* cls, PyObject* args, PyObject* kwargs) {
   if (PyType_Type.tp_init(cls, args, kwargs) < 0) return -1;
   reinterpret_cast<PyTypeObject*>(cls)->tp_dealloc = tensor_dealloc;
@@ -153,7 +154,8 @@ bool is_tensor_type(PyTypeObject* t) { return PyType_IsSubtype(t, tensor_type); 
 
 bool overrides_torch_function(PyObject* o) {
   PyTypeObject* t = Py_TYPE(o);
-  if (t == tensor_type || t == parameter_type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type) return false;
+  if (t == tensor_type || t == parameter_type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type)
+    return false;
   if (tls.torch_function_off) return false;
   static PyObject* name = PyUnicode_InternFromString("__torch_function__");
   PyObject* found = _PyType_Lookup(t, name);
@@ -216,9 +218,8 @@ void make_tensor_type(nb::module_& m) {
       {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
       {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
       {nullptr, 0, 0, 0, nullptr}};
-  static PyGetSetDef getset[] = {
-      {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-      {nullptr, nullptr, nullptr, nullptr, nullptr}};
+  static PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                                 {nullptr, nullptr, nullptr, nullptr, nullptr}};
   const PyNumberMethods& n = number_slots;
   auto p = [](auto f) { return reinterpret_cast<void*>(f); };
   PyType_Slot slots[] = {{Py_tp_new, p(tensor_new)},

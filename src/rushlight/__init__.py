@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from . import _C
-
-_C._set_package_folder(__file__.removesuffix("__init__.py"))
-
 from ._C import *  # noqa: F403
+
+# isort: split
+# What is written in Python goes over the engine's.
+from math import e, inf, nan, pi
+
+from . import _tensor, autograd, overrides, random
 from ._C import OutOfMemoryError, Tensor, device, dtype
-from ._size import Size
-from ._types import (
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    layout,
-    memory_format,
-    preserve_format,
-    strided,
-)
-from . import _tensor
 from ._creation import (
     arange,
     as_tensor,
@@ -42,21 +34,26 @@ from ._creation import (
 )
 from ._composites.shape import *  # noqa: F403
 from ._creation import range_ as range
+from ._size import Size
 from ._tensor_str import set_printoptions
-from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
-
-float32 = float = _C.float32
-float64 = double = _C.float64
-float16 = half = _C.float16
-int64 = long = _C.int64
-int32 = int = _C.int32
-int16 = short = _C.int16
-bool = _C.bool
-
-from math import e, inf, nan, pi  # noqa: E402
-
-from . import autograd, overrides, random  # noqa: E402
-from .random import (  # noqa: E402
+from ._types import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
+from .autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .random import (
     Generator,
     default_generator,
     get_rng_state,
@@ -74,13 +71,17 @@ from .random import (  # noqa: E402
     set_rng_state,
 )
 
-# Functions written in Python are seen by __torch_function__ as one operation each.
-for _name in (
-    "arange", "as_tensor", "empty", "empty_like", "empty_strided", "eye", "frombuffer", "full", "full_like", "linspace",
-    "logspace", "ones", "ones_like", "tensor", "zeros", "zeros_like", "normal", "rand", "rand_like", "randint",
-    "randint_like", "randn", "randn_like", "randperm",
-):  # fmt: skip
-    globals()[_name] = overrides.overridable(globals()[_name])
+__version__ = "0.1.0"
+
+_C._set_package_folder(__file__.removesuffix("__init__.py"))
+
+float32 = float = _C.float32
+float64 = double = _C.float64
+float16 = half = _C.float16
+int64 = long = _C.int64
+int32 = int = _C.int32
+int16 = short = _C.int16
+bool = _C.bool
 
 newaxis = None
 
@@ -100,6 +101,12 @@ def is_floating_point(input):
     return input.is_floating_point()
 
 
+TYPE_CHECKING = False  # typing's own would have to be imported
+if TYPE_CHECKING:
+    from . import nn, optim, serialization, storage, utils, vision
+    from .serialization import load, save
+    from .storage import TypedStorage, UntypedStorage
+
 _lazy = {
     "nn": "nn",
     "optim": "optim",
@@ -107,9 +114,6 @@ _lazy = {
     "vision": "vision",
     "serialization": "serialization",
     "storage": "storage",
-    "overrides": "overrides",
-    "testing": "testing",
-    "multiprocessing": "multiprocessing",
     "load": "serialization:load",
     "save": "serialization:save",
     "UntypedStorage": "storage:UntypedStorage",
@@ -130,5 +134,3 @@ def __getattr__(name: str):
         value = getattr(value, attribute)
     globals()[name] = value
     return value
-
-__version__ = "0.1.0"

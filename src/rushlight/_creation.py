@@ -37,7 +37,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
     Args:
         data: a number, a nested list or tuple of numbers, a NumPy array or scalar, or a tensor.
-        dtype: of the elements. Without it: bool for bools, int64 for ints, the default dtype for floats; that of an array.
+        dtype: of the elements. Without it: bool for bools, int64 for ints, the default dtype for floats; that of an
+            array.
         device: ``"cpu"`` or ``"meta"``.
         requires_grad: whether operations on it are recorded.
 
@@ -70,7 +71,7 @@ def _plain(data):
             if not isinstance(x, (int, float)):
                 return [_plain(x) for x in data]
         return data
-    if isinstance(data, (Tensor,)):
+    if isinstance(data, Tensor):
         return data.tolist()
     if hasattr(data, "tolist"):
         return data.tolist()
@@ -124,8 +125,17 @@ def from_dlpack(x) -> Tensor:
     return _C._from_dlpack(x.__dlpack__() if hasattr(x, "__dlpack__") else x)
 
 
-def empty(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
-          memory_format=None) -> Tensor:
+def empty(
+    *args,
+    size=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+    memory_format=None,
+) -> Tensor:
     """A tensor of the given shape whose elements are not set."""
     shape = _shape(args, size)
     if memory_format is not None and memory_format._number >= 2:
@@ -137,7 +147,9 @@ def empty(*args, size=None, out=None, dtype=None, layout=None, device=None, requ
     return _finish(_C._empty(shape, dtype, device), requires_grad)
 
 
-def zeros(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def zeros(
+    *args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """A tensor of the given shape, all elements 0.
 
     >>> import rushlight as rl
@@ -150,14 +162,18 @@ def zeros(*args, size=None, out=None, dtype=None, layout=None, device=None, requ
     return _finish(_store(_C._full(_shape(args, size), 0, dtype, device), out), requires_grad)
 
 
-def ones(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def ones(
+    *args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """A tensor of the given shape, all elements 1."""
     if dtype is None:
         dtype = _C.get_default_dtype()
     return _finish(_store(_C._full(_shape(args, size), 1, dtype, device), out), requires_grad)
 
 
-def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def full(
+    size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """A tensor of the given shape, all elements ``fill_value``; its dtype is that of the value where not given."""
     return _finish(_store(_C._full(size, fill_value, dtype, device), out), requires_grad)
 
@@ -169,28 +185,45 @@ def _like(input, dtype, device, memory_format, requires_grad):
     return result
 
 
-def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
+def empty_like(
+    input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False
+) -> Tensor:
     """A tensor of ``input``'s shape, dtype and layout whose elements are not set."""
     return _finish(_like(input, dtype, device, memory_format, requires_grad), requires_grad)
 
 
-def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
+def zeros_like(
+    input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False
+) -> Tensor:
     """A tensor of ``input``'s shape, dtype and layout, all elements 0."""
     return _finish(_like(input, dtype, device, memory_format, requires_grad).zero_(), requires_grad)
 
 
-def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
+def ones_like(
+    input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False
+) -> Tensor:
     """A tensor of ``input``'s shape, dtype and layout, all elements 1."""
     return _finish(_like(input, dtype, device, memory_format, requires_grad).fill_(1), requires_grad)
 
 
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
-              pin_memory=False) -> Tensor:
+def full_like(
+    input,
+    fill_value,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    memory_format=None,
+    pin_memory=False,
+) -> Tensor:
     """A tensor of ``input``'s shape, dtype and layout, all elements ``fill_value``."""
     return _finish(_like(input, dtype, device, memory_format, requires_grad).fill_(fill_value), requires_grad)
 
 
-def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def empty_strided(
+    size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """A tensor of the given shape and strides whose elements are not set."""
     return _finish(_C._empty_strided(size, stride, dtype, device), requires_grad)
 
@@ -202,8 +235,9 @@ def _number_dtype(*numbers):
     return _C.get_default_dtype()
 
 
-def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-           pin_memory=False) -> Tensor:
+def arange(
+    start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """The numbers from ``start`` up to ``end``, without it, in steps of ``step``.
 
     >>> import rushlight as rl
@@ -226,7 +260,9 @@ def range_(start, end=None, step=1, **options) -> Tensor:
     return arange(start, end + step * 0.5, step, dtype=options.pop("dtype", _C.get_default_dtype()), **options)
 
 
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def linspace(
+    start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """``steps`` numbers evenly spaced from ``start`` to ``end``, both included."""
     if isinstance(steps, bool) or not isinstance(steps, int):
         raise TypeError(f"linspace: steps must be an integer, not {type(steps).__name__}")

@@ -44,7 +44,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     _C._run_backward((self,), (gradient,), inputs, retain_graph, create_graph, True, True)
 
 
-# --- Conversion ---------------------------------------------------------------------------------------------------------
+# --- Conversion -------------------------------------------------------------------------------------------------------
 
 
 def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False, memory_format=None) -> Tensor:
@@ -52,7 +52,6 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
 
     ``x.to(dtype)``, ``x.to(device)``, ``x.to(device, dtype)`` and ``x.to(other)`` are understood; gradients pass on.
     """
-    args = list(args)
     for position, value in enumerate(args):
         if value is None:
             continue
@@ -158,7 +157,8 @@ class _Exported:
 
     def __init__(self, tensor):
         size = tensor.element_size()
-        kind = "b" if tensor.dtype == _C.bool else "f" if tensor.is_floating_point() else "i" if tensor.dtype.is_signed else "u"
+        whole = "i" if tensor.dtype.is_signed else "u"
+        kind = "b" if tensor.dtype == _C.bool else "f" if tensor.is_floating_point() else whole
         self.tensor = tensor
         self.__array_interface__ = {
             "shape": tuple(tensor.shape),
@@ -192,7 +192,7 @@ def __dlpack_device__(self):
     return (1, 0)
 
 
-# --- Making others like it ------------------------------------------------------------------------------------------------
+# --- Making others like it --------------------------------------------------------------------------------------------
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
@@ -203,32 +203,46 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
 def new_empty(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kw) -> Tensor:
     """An uninitialised tensor of the given shape, with this tensor's dtype where none is given."""
     shape = kw.pop("size", None)
-    return _creation.empty(*size, size=shape, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+    return _creation.empty(
+        *size, size=shape, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
 
 
 def new_zeros(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kw) -> Tensor:
     """Zeros of the given shape, with this tensor's dtype where none is given."""
     shape = kw.pop("size", None)
-    return _creation.zeros(*size, size=shape, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+    return _creation.zeros(
+        *size, size=shape, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
 
 
 def new_ones(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kw) -> Tensor:
     """Ones of the given shape, with this tensor's dtype where none is given."""
     shape = kw.pop("size", None)
-    return _creation.ones(*size, size=shape, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+    return _creation.ones(
+        *size, size=shape, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
 
 
-def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
+def new_full(
+    self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
+) -> Tensor:
     """A tensor of the given shape filled with a value, with this tensor's dtype where none is given."""
-    return _creation.full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+    return _creation.full(
+        size, fill_value, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
 
 
-def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
+def new_empty_strided(
+    self, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
+) -> Tensor:
     """An uninitialised tensor of the given shape and strides."""
-    return _creation.empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+    return _creation.empty_strided(
+        size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
 
 
-# --- Python's protocols -----------------------------------------------------------------------------------------------------
+# --- Python's protocols -----------------------------------------------------------------------------------------------
 
 
 def __repr__(self, *, tensor_contents=None) -> str:
@@ -273,7 +287,7 @@ def __reduce_ex__(self, protocol):
     return reduce_tensor(self, protocol)
 
 
-# --- The rest -----------------------------------------------------------------------------------------------------------------
+# --- The rest ---------------------------------------------------------------------------------------------------------
 
 
 def is_contiguous(self, memory_format=None) -> bool:
@@ -331,17 +345,14 @@ def _is_view(self) -> bool:
 
 
 def share_memory_(self) -> Tensor:
-    """Moves the memory to where other processes can map it."""
-    from .multiprocessing import share
-
-    return share(self)
+    """Moves the memory of this tensor and its views to where processes forked later see each other's writes."""
+    _C._share_memory(self)
+    return self
 
 
 def is_shared(self) -> bool:
     """Whether :meth:`share_memory_` was called on this memory."""
-    from .multiprocessing import is_shared
-
-    return is_shared(self)
+    return _C._is_shared(self)
 
 
 def pin_memory(self, device=None) -> Tensor:
@@ -445,6 +456,7 @@ def _attach() -> None:
 
 _attach()
 
+
 def _torch_function(cls, func, types, args=(), kwargs=None):
     """How an operation treats subclasses: run as for plain tensors, the results made members of the subclass."""
     from .overrides import _default
@@ -452,8 +464,11 @@ def _torch_function(cls, func, types, args=(), kwargs=None):
     return _default(cls, func, types, args, kwargs)
 
 
-Tensor.__torch_function__ = classmethod(_torch_function)
-Tensor._make_subclass = staticmethod(_C._make_subclass)
-Tensor.__array_priority__ = 1000
-Tensor.layout = property(lambda self: strided, doc="How the elements are kept: always strided.")
-Tensor.names = property(lambda self: (None,) * self.dim(), doc="Dimensions have no names.")
+for _name, _value in {
+    "__torch_function__": classmethod(_torch_function),
+    "_make_subclass": staticmethod(_C._make_subclass),
+    "__array_priority__": 1000,
+    "layout": property(lambda self: strided, doc="How the elements are kept: always strided."),
+    "names": property(lambda self: (None,) * self.dim(), doc="Dimensions have no names."),
+}.items():
+    setattr(Tensor, _name, _value)

@@ -114,9 +114,8 @@ def _rebuild_tensor_v3(
     if not isinstance(storage, Storage) or not (kind is None or isinstance(kind, dtype)):
         raise pickle.UnpicklingError(f"a tensor was to be built on a {type(storage).__name__}, not on a storage")
     tensor = _strided(storage.flat if kind is None else storage.typed(kind), offset, size, stride)
-    for flag in metadata or ():
-        if metadata[flag] and flag in ("conj", "neg"):
-            tensor = tensor.conj() if flag == "conj" else -tensor
+    if metadata and metadata.get("neg"):  # PyTorch's, of an imaginary part
+        tensor = -tensor
     if requires_grad:
         tensor.requires_grad_()
     return tensor
@@ -219,8 +218,6 @@ def reduce_tensor(tensor: Tensor, protocol: int = 2):
     if kind is rushlight.nn.Parameter:
         rebuild, args = _rebuild_parameter, (tensor.detach(), tensor.requires_grad, OrderedDict())
         return (_rebuild_parameter_with_state, (*args, state)) if state else (rebuild, args)
-    if tensor.is_complex() and (tensor.is_conj() or tensor.is_neg()):
-        tensor = tensor.resolve_conj().resolve_neg()
     size, stride = tuple(tensor.size()), tuple(tensor.stride())
     if tensor.device.type == "meta":
         rebuild, args = _rebuild_meta_tensor_no_storage, (tensor.dtype, size, stride, tensor.requires_grad)
@@ -238,9 +235,9 @@ def deepcopy_tensor(tensor: Tensor, memo: dict) -> Tensor:
     """What `Tensor.__deepcopy__` returns: tensors that shared memory do so in the copy, `.grad` is copied too."""
     if id(tensor) in memo:
         return memo[id(tensor)]
-    if not tensor.is_leaf:
+    if (node := tensor.grad_fn) is not None:
         raise RuntimeError(
-            f"a tensor with history ({tensor.grad_fn.name()}) cannot be deep-copied, since its graph would have to be\n"
+            f"a tensor with history ({node.name()}) cannot be deep-copied, since its graph would have to be\n"
             "  hint: use .detach().clone(), or .clone() to stay connected"
         )
     if tensor.is_meta:

@@ -23,7 +23,9 @@ _profiles = {
 }
 
 
-def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
+def set_printoptions(
+    precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
+) -> None:
     """How tensors print.
 
     Args:
@@ -38,7 +40,12 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
         if profile not in _profiles:
             raise ValueError(f"unknown profile {profile!r}; there are {', '.join(_profiles)}")
         _options.precision, _options.threshold, _options.edgeitems, _options.linewidth = _profiles[profile]
-    for name, value in (("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems), ("linewidth", linewidth)):
+    for name, value in (
+        ("precision", precision),
+        ("threshold", threshold),
+        ("edgeitems", edgeitems),
+        ("linewidth", linewidth),
+    ):
         if value is not None:
             setattr(_options, name, value)
     _options.sci_mode = sci_mode

@@ -115,8 +115,8 @@ class DisableTorchFunctionSubclass:
 
 
 DisableTorchFunction = DisableTorchFunctionSubclass
-_C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass
-_C.DisableTorchFunction = DisableTorchFunction
+for _name in ("DisableTorchFunction", "DisableTorchFunctionSubclass"):  # where PyTorch has them
+    setattr(_C, _name, DisableTorchFunctionSubclass)
 
 
 class TorchFunctionMode:

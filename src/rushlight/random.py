@@ -56,8 +56,17 @@ class fork_rng:
             set_rng_state(self._state)
 
 
-def rand(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-         pin_memory=False) -> Tensor:
+def rand(
+    *args,
+    size=None,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+) -> Tensor:
     """A tensor of the given shape, filled from the uniform distribution over [0, 1)."""
     shape = _shape(args, size)
     if out is not None:
@@ -65,8 +74,17 @@ def rand(*args, size=None, generator=None, out=None, dtype=None, layout=None, de
     return _finish(_C._empty(shape, dtype, device).uniform_(generator=generator), requires_grad)
 
 
-def randn(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-          pin_memory=False) -> Tensor:
+def randn(
+    *args,
+    size=None,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+) -> Tensor:
     """A tensor of the given shape, filled from the normal distribution with mean 0 and standard deviation 1."""
     shape = _shape(args, size)
     if out is not None:
@@ -74,8 +92,19 @@ def randn(*args, size=None, generator=None, out=None, dtype=None, layout=None, d
     return _finish(_C._empty(shape, dtype, device).normal_(generator=generator), requires_grad)
 
 
-def randint(*args, low=0, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
-            requires_grad=False, pin_memory=False) -> Tensor:
+def randint(
+    *args,
+    low=0,
+    high=None,
+    size=None,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+) -> Tensor:
     """A tensor of whole numbers from [low, high), int64 unless said otherwise.
 
     ``randint(high, size)`` and ``randint(low, high, size)`` are both understood, and all three by name.
@@ -84,7 +113,7 @@ def randint(*args, low=0, high=None, size=None, generator=None, out=None, dtype=
         RuntimeError: where low < high does not hold, or the dtype cannot hold the bounds.
     """
     if args and isinstance(args[-1], (tuple, list)):
-        *args, size = args
+        args, size = args[:-1], args[-1]
     if len(args) == 1:
         (high,) = args
     elif len(args) == 2:
@@ -97,8 +126,9 @@ def randint(*args, low=0, high=None, size=None, generator=None, out=None, dtype=
     return _finish(result.random_(low, high, generator=generator), requires_grad)
 
 
-def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-             pin_memory=False) -> Tensor:
+def randperm(
+    n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
     result = _C._randperm(n, generator=generator)
     if dtype is not None and dtype != _C.int64:
@@ -108,26 +138,53 @@ def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, devic
     return _finish(_store(result, out), requires_grad)
 
 
-def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+def rand_like(
+    input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
+) -> Tensor:
     """As :func:`rand`, with ``input``'s shape, dtype and layout."""
     return _finish(_like(input, dtype, device, memory_format, False).uniform_(generator=generator), requires_grad)
 
 
-def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+def randn_like(
+    input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
+) -> Tensor:
     """As :func:`randn`, with ``input``'s shape, dtype and layout."""
     return _finish(_like(input, dtype, device, memory_format, False).normal_(generator=generator), requires_grad)
 
 
-def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
-                 memory_format=None) -> Tensor:
+def randint_like(
+    input,
+    low,
+    high=None,
+    *,
+    generator=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    memory_format=None,
+) -> Tensor:
     """As :func:`randint`, with ``input``'s shape, dtype and layout."""
     if high is None:
         low, high = 0, low
-    return _finish(_like(input, dtype, device, memory_format, False).random_(low, high, generator=generator), requires_grad)
+    return _finish(
+        _like(input, dtype, device, memory_format, False).random_(low, high, generator=generator), requires_grad
+    )
 
 
-def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
-           requires_grad=False, pin_memory=False) -> Tensor:
+def normal(
+    mean,
+    std=1.0,
+    size=None,
+    *,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+) -> Tensor:
     """Normally distributed numbers; ``mean`` and ``std`` may be tensors, element by element."""
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         shape = _C.broadcast_tensors([t for t in (mean, std) if isinstance(t, Tensor)])[0].shape

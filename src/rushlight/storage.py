@@ -42,7 +42,11 @@ class UntypedStorage:
         return self._as(_C.uint8).tolist()
 
     def __eq__(self, other):
-        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr() and self.nbytes() == other.nbytes()
+        return (
+            isinstance(other, UntypedStorage)
+            and self.data_ptr() == other.data_ptr()
+            and self.nbytes() == other.nbytes()
+        )
 
     def __hash__(self):
         return hash(self.data_ptr())

@@ -24,18 +24,18 @@ RL_API Isa current_isa();  // RUSHLIGHT_ISA=portable|avx2|avx512 lowers it, for 
     Ret name(__VA_ARGS__);          \
     }
 #elif defined(__x86_64__)
-  #define RL_KERNEL(Ret, name, ...)                                                      \
-    namespace portable {                                                                 \
-    Ret name(__VA_ARGS__);                                                               \
-    }                                                                                    \
-    namespace avx2 {                                                                     \
-    Ret name(__VA_ARGS__);                                                               \
-    }                                                                                    \
-    namespace avx512 {                                                                   \
-    Ret name(__VA_ARGS__);                                                               \
-    }                                                                                    \
-    inline Ret (*const name)(__VA_ARGS__) = current_isa() == Isa::avx512 ? avx512::name  \
-                                            : current_isa() == Isa::avx2 ? avx2::name    \
+  #define RL_KERNEL(Ret, name, ...)                                                     \
+    namespace portable {                                                                \
+    Ret name(__VA_ARGS__);                                                              \
+    }                                                                                   \
+    namespace avx2 {                                                                    \
+    Ret name(__VA_ARGS__);                                                              \
+    }                                                                                   \
+    namespace avx512 {                                                                  \
+    Ret name(__VA_ARGS__);                                                              \
+    }                                                                                   \
+    inline Ret (*const name)(__VA_ARGS__) = current_isa() == Isa::avx512 ? avx512::name \
+                                            : current_isa() == Isa::avx2 ? avx2::name   \
                                                                          : portable::name;
 #else
   #define RL_KERNEL(Ret, name, ...) \

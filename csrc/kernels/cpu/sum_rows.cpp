@@ -25,10 +25,8 @@ void columns(const T* x, int64_t rows, int64_t cols, int64_t j, int n, T* out) {
     }
     total += even + odd;
   }
-  if (n == V::size)
-    total.store(out + j);
-  else
-    total.store(out + j, n);
+  if (n == V::size) total.store(out + j);
+  else total.store(out + j, n);
 }
 
 template <class T>

@@ -154,10 +154,8 @@ void transpose(const T* src, int64_t src_row, T* dst, int64_t dst_row, int64_t r
     T* d = dst + r;
     int64_t c = 0;
     for (; c + block <= cols; c += block) {
-      if constexpr (block == 8)
-        transpose_8x8(s + c, src_row, d + c * dst_row, dst_row);
-      else
-        transpose_4x4(s + c, src_row, d + c * dst_row, dst_row);
+      if constexpr (block == 8) transpose_8x8(s + c, src_row, d + c * dst_row, dst_row);
+      else transpose_4x4(s + c, src_row, d + c * dst_row, dst_row);
     }
     for (; block == 8 && c + 4 <= cols; c += 4)
       for (int i = 0; i < 8; i += 4) transpose_4x4(s + i * src_row + c, src_row, d + i + c * dst_row, dst_row);

@@ -29,8 +29,10 @@ RL_KERNEL(const TileRow*, ternary_tiles, )
 
 // Conversion between memory and tiles. Strides in bytes; dtype numbers are base/dtype.h's.
 RL_KERNEL(void, load_tile, void* tile, int compute, const char* from, int dtype, int64_t stride, int64_t n)
-RL_KERNEL(void, store_tile, char* to, int dtype, int64_t stride, const void* tile, int compute, bool predicate, int64_t n)
+RL_KERNEL(void, store_tile, char* to, int dtype, int64_t stride, const void* tile, int compute, bool predicate,
+          int64_t n)
 RL_KERNEL(void, stream_copy, void* to, const void* from, int64_t bytes)  // past the cache; both aligned to 64 bytes
-RL_KERNEL(void, copy_strided, char* to, int64_t to_stride, const char* from, int64_t from_stride, int itemsize, int64_t n)
+RL_KERNEL(void, copy_strided, char* to, int64_t to_stride, const char* from, int64_t from_stride, int itemsize,
+          int64_t n)
 
 }  // namespace rushlight::kernels

@@ -101,15 +101,11 @@ struct Mask {
 #if defined(RL_ISA_avx512)
     return m;
 #elif defined(RL_ISA_avx2)
-    if constexpr (size == 8)
-      return unsigned(_mm256_movemask_ps((__m256)m));
-    else
-      return unsigned(_mm256_movemask_pd((__m256d)m));
+    if constexpr (size == 8) return unsigned(_mm256_movemask_ps((__m256)m));
+    else return unsigned(_mm256_movemask_pd((__m256d)m));
 #elif defined(__SSE2__)
-    if constexpr (size == 4)
-      return unsigned(_mm_movemask_ps((__m128)m));
-    else
-      return unsigned(_mm_movemask_pd((__m128d)m));
+    if constexpr (size == 4) return unsigned(_mm_movemask_ps((__m128)m));
+    else return unsigned(_mm_movemask_pd((__m128d)m));
 #else
     unsigned bits = 0;
     for (int i = 0; i < size; i++) bits |= unsigned(m[i] & 1) << i;
@@ -143,8 +139,7 @@ struct Mask {
     // Spread up to 8 bits over 8 bytes: the products of distinct bits never share a position, so nothing carries.
     const uint64_t b = to_bits();
     const uint64_t bytes = (((b & 127) * 0x0002040810204081) & 0x0101010101010101) | (b >> 7) << 56;
-    if (n == size)
-      std::memcpy(p, &bytes, size);
+    if (n == size) std::memcpy(p, &bytes, size);
     else
       for (int i = 0; i < size; i++)
         if (i < n) p[i] = uint8_t(bytes >> 8 * i);
@@ -153,12 +148,9 @@ struct Mask {
 
   friend RL_INLINE Vec<T> select(Mask m, Vec<T> a, Vec<T> b) {
 #ifdef RL_ISA_avx512
-    if constexpr (is_float<T>)
-      return _mm512_mask_blend_ps(m.m, b.v, a.v);
-    else if constexpr (is_double<T>)
-      return _mm512_mask_blend_pd(m.m, b.v, a.v);
-    else
-      return (typename Vec<T>::Native)_mm512_mask_blend_epi64(m.m, (__m512i)b.v, (__m512i)a.v);
+    if constexpr (is_float<T>) return _mm512_mask_blend_ps(m.m, b.v, a.v);
+    else if constexpr (is_double<T>) return _mm512_mask_blend_pd(m.m, b.v, a.v);
+    else return (typename Vec<T>::Native)_mm512_mask_blend_epi64(m.m, (__m512i)b.v, (__m512i)a.v);
 #else
     return m.m ? a.v : b.v;
 #endif
@@ -169,14 +161,11 @@ struct Mask {
 
 // One comparison for all T: by predicate into mask registers, or by the compiler into lanes of ones and zeros.
 #ifdef RL_ISA_avx512
-  #define RL_COMPARE(op, float_predicate, int_predicate)                                           \
-    friend RL_INLINE Mask<T> operator op(Vec a, Vec b) {                                           \
-      if constexpr (is_float<T>)                                                                   \
-        return Mask<T>(uint16_t(_mm512_cmp_ps_mask(a.v, b.v, float_predicate)));                   \
-      else if constexpr (is_double<T>)                                                             \
-        return Mask<T>(uint8_t(_mm512_cmp_pd_mask(a.v, b.v, float_predicate)));                    \
-      else                                                                                         \
-        return Mask<T>(uint8_t(_mm512_cmp_epi64_mask((__m512i)a.v, (__m512i)b.v, int_predicate))); \
+  #define RL_COMPARE(op, float_predicate, int_predicate)                                                       \
+    friend RL_INLINE Mask<T> operator op(Vec a, Vec b) {                                                       \
+      if constexpr (is_float<T>) return Mask<T>(uint16_t(_mm512_cmp_ps_mask(a.v, b.v, float_predicate)));      \
+      else if constexpr (is_double<T>) return Mask<T>(uint8_t(_mm512_cmp_pd_mask(a.v, b.v, float_predicate))); \
+      else return Mask<T>(uint8_t(_mm512_cmp_epi64_mask((__m512i)a.v, (__m512i)b.v, int_predicate)));          \
     }
 #else
   #define RL_COMPARE(op, float_predicate, int_predicate) \
@@ -211,19 +200,13 @@ struct Vec {
   // The first n <= size lanes alone touch memory; the others read as 0.
   static RL_INLINE Vec load(const T* p, int n) {
 #if defined(RL_ISA_avx512)
-    if constexpr (is_float<T>)
-      return _mm512_maskz_loadu_ps(__mmask16((1u << n) - 1), p);
-    else if constexpr (is_double<T>)
-      return _mm512_maskz_loadu_pd(__mmask8((1u << n) - 1), p);
-    else
-      return (Native)_mm512_maskz_loadu_epi64(__mmask8((1u << n) - 1), p);
+    if constexpr (is_float<T>) return _mm512_maskz_loadu_ps(__mmask16((1u << n) - 1), p);
+    else if constexpr (is_double<T>) return _mm512_maskz_loadu_pd(__mmask8((1u << n) - 1), p);
+    else return (Native)_mm512_maskz_loadu_epi64(__mmask8((1u << n) - 1), p);
 #elif defined(RL_ISA_avx2)
-    if constexpr (is_float<T>)
-      return _mm256_maskload_ps(p, (__m256i)first(n));
-    else if constexpr (is_double<T>)
-      return _mm256_maskload_pd(p, (__m256i)first(n));
-    else
-      return (Native)_mm256_maskload_epi64((const long long*)p, (__m256i)first(n));
+    if constexpr (is_float<T>) return _mm256_maskload_ps(p, (__m256i)first(n));
+    else if constexpr (is_double<T>) return _mm256_maskload_pd(p, (__m256i)first(n));
+    else return (Native)_mm256_maskload_epi64((const long long*)p, (__m256i)first(n));
 #else
     Vec r{Native{}};
     for (int i = 0; i < size; i++)
@@ -233,19 +216,13 @@ struct Vec {
   }
   RL_INLINE void store(T* p, int n) const {
 #if defined(RL_ISA_avx512)
-    if constexpr (is_float<T>)
-      _mm512_mask_storeu_ps(p, __mmask16((1u << n) - 1), v);
-    else if constexpr (is_double<T>)
-      _mm512_mask_storeu_pd(p, __mmask8((1u << n) - 1), v);
-    else
-      _mm512_mask_storeu_epi64(p, __mmask8((1u << n) - 1), (__m512i)v);
+    if constexpr (is_float<T>) _mm512_mask_storeu_ps(p, __mmask16((1u << n) - 1), v);
+    else if constexpr (is_double<T>) _mm512_mask_storeu_pd(p, __mmask8((1u << n) - 1), v);
+    else _mm512_mask_storeu_epi64(p, __mmask8((1u << n) - 1), (__m512i)v);
 #elif defined(RL_ISA_avx2)
-    if constexpr (is_float<T>)
-      _mm256_maskstore_ps(p, (__m256i)first(n), v);
-    else if constexpr (is_double<T>)
-      _mm256_maskstore_pd(p, (__m256i)first(n), v);
-    else
-      _mm256_maskstore_epi64((long long*)p, (__m256i)first(n), (__m256i)v);
+    if constexpr (is_float<T>) _mm256_maskstore_ps(p, (__m256i)first(n), v);
+    else if constexpr (is_double<T>) _mm256_maskstore_pd(p, (__m256i)first(n), v);
+    else _mm256_maskstore_epi64((long long*)p, (__m256i)first(n), (__m256i)v);
 #else
     for (int i = 0; i < size; i++)
       if (i < n) p[i] = v[i];
@@ -259,22 +236,16 @@ struct Vec {
 
   // Integers wrap around, which only unsigned ones do in the language.
   friend RL_INLINE Vec operator+(Vec a, Vec b) {
-    if constexpr (is_int)
-      return (Native)((Unsigned)a.v + (Unsigned)b.v);
-    else
-      return a.v + b.v;
+    if constexpr (is_int) return (Native)((Unsigned)a.v + (Unsigned)b.v);
+    else return a.v + b.v;
   }
   friend RL_INLINE Vec operator-(Vec a, Vec b) {
-    if constexpr (is_int)
-      return (Native)((Unsigned)a.v - (Unsigned)b.v);
-    else
-      return a.v - b.v;
+    if constexpr (is_int) return (Native)((Unsigned)a.v - (Unsigned)b.v);
+    else return a.v - b.v;
   }
   friend RL_INLINE Vec operator*(Vec a, Vec b) {
-    if constexpr (is_int)
-      return (Native)((Unsigned)a.v * (Unsigned)b.v);
-    else
-      return a.v * b.v;
+    if constexpr (is_int) return (Native)((Unsigned)a.v * (Unsigned)b.v);
+    else return a.v * b.v;
   }
   // Integers: toward zero, lane by lane (no set divides them); x / 0 is 0, not a trap.
   friend RL_INLINE Vec operator/(Vec a, Vec b) {
@@ -289,10 +260,8 @@ struct Vec {
     }
   }
   friend RL_INLINE Vec operator-(Vec a) {
-    if constexpr (is_int)
-      return (Native)(-(Unsigned)a.v);
-    else
-      return -a.v;
+    if constexpr (is_int) return (Native)(-(Unsigned)a.v);
+    else return -a.v;
   }
   friend RL_INLINE Vec operator+(Vec a) { return a; }
   RL_INLINE Vec& operator+=(Vec b) { return *this = *this + b; }
@@ -328,88 +297,60 @@ struct Vec {
   // The CPU's own maximum and minimum: b where either is NaN. One instruction; see maximum and fmax for better manners.
   friend RL_INLINE Vec raw_max(Vec a, Vec b) {
 #if defined(RL_ISA_avx512)
-    if constexpr (is_float<T>)
-      return _mm512_max_ps(a.v, b.v);
-    else if constexpr (is_double<T>)
-      return _mm512_max_pd(a.v, b.v);
-    else
-      return (Native)_mm512_max_epi64((__m512i)a.v, (__m512i)b.v);
+    if constexpr (is_float<T>) return _mm512_max_ps(a.v, b.v);
+    else if constexpr (is_double<T>) return _mm512_max_pd(a.v, b.v);
+    else return (Native)_mm512_max_epi64((__m512i)a.v, (__m512i)b.v);
 #elif defined(RL_ISA_avx2)
-    if constexpr (is_float<T>)
-      return _mm256_max_ps(a.v, b.v);
-    else if constexpr (is_double<T>)
-      return _mm256_max_pd(a.v, b.v);
-    else
-      return select(a > b, a, b);
+    if constexpr (is_float<T>) return _mm256_max_ps(a.v, b.v);
+    else if constexpr (is_double<T>) return _mm256_max_pd(a.v, b.v);
+    else return select(a > b, a, b);
 #elif defined(__SSE2__)
-    if constexpr (is_float<T>)
-      return _mm_max_ps(a.v, b.v);
-    else if constexpr (is_double<T>)
-      return _mm_max_pd(a.v, b.v);
-    else
-      return select(a > b, a, b);
+    if constexpr (is_float<T>) return _mm_max_ps(a.v, b.v);
+    else if constexpr (is_double<T>) return _mm_max_pd(a.v, b.v);
+    else return select(a > b, a, b);
 #else
     return select(a > b, a, b);
 #endif
   }
   friend RL_INLINE Vec raw_min(Vec a, Vec b) {
 #if defined(RL_ISA_avx512)
-    if constexpr (is_float<T>)
-      return _mm512_min_ps(a.v, b.v);
-    else if constexpr (is_double<T>)
-      return _mm512_min_pd(a.v, b.v);
-    else
-      return (Native)_mm512_min_epi64((__m512i)a.v, (__m512i)b.v);
+    if constexpr (is_float<T>) return _mm512_min_ps(a.v, b.v);
+    else if constexpr (is_double<T>) return _mm512_min_pd(a.v, b.v);
+    else return (Native)_mm512_min_epi64((__m512i)a.v, (__m512i)b.v);
 #elif defined(RL_ISA_avx2)
-    if constexpr (is_float<T>)
-      return _mm256_min_ps(a.v, b.v);
-    else if constexpr (is_double<T>)
-      return _mm256_min_pd(a.v, b.v);
-    else
-      return select(a < b, a, b);
+    if constexpr (is_float<T>) return _mm256_min_ps(a.v, b.v);
+    else if constexpr (is_double<T>) return _mm256_min_pd(a.v, b.v);
+    else return select(a < b, a, b);
 #elif defined(__SSE2__)
-    if constexpr (is_float<T>)
-      return _mm_min_ps(a.v, b.v);
-    else if constexpr (is_double<T>)
-      return _mm_min_pd(a.v, b.v);
-    else
-      return select(a < b, a, b);
+    if constexpr (is_float<T>) return _mm_min_ps(a.v, b.v);
+    else if constexpr (is_double<T>) return _mm_min_pd(a.v, b.v);
+    else return select(a < b, a, b);
 #else
     return select(a < b, a, b);
 #endif
   }
   // NaN if either is.
   friend RL_INLINE Vec maximum(Vec a, Vec b) {
-    if constexpr (is_int)
-      return raw_max(a, b);
-    else
-      return select(a == a, raw_max(a, b), a);
+    if constexpr (is_int) return raw_max(a, b);
+    else return select(a == a, raw_max(a, b), a);
   }
   friend RL_INLINE Vec minimum(Vec a, Vec b) {
-    if constexpr (is_int)
-      return raw_min(a, b);
-    else
-      return select(a == a, raw_min(a, b), a);
+    if constexpr (is_int) return raw_min(a, b);
+    else return select(a == a, raw_min(a, b), a);
   }
   // The other one where one is NaN.
   friend RL_INLINE Vec fmax(Vec a, Vec b) {
-    if constexpr (is_int)
-      return raw_max(a, b);
-    else
-      return select(b == b, raw_max(a, b), a);
+    if constexpr (is_int) return raw_max(a, b);
+    else return select(b == b, raw_max(a, b), a);
   }
   friend RL_INLINE Vec fmin(Vec a, Vec b) {
-    if constexpr (is_int)
-      return raw_min(a, b);
-    else
-      return select(b == b, raw_min(a, b), a);
+    if constexpr (is_int) return raw_min(a, b);
+    else return select(b == b, raw_min(a, b), a);
   }
 
   friend RL_INLINE Vec abs(Vec a) {
-    if constexpr (is_int)
-      return raw_max(a, -a);
-    else
-      return a & from_bits(~sign_bits());
+    if constexpr (is_int) return raw_max(a, -a);
+    else return a & from_bits(~sign_bits());
   }
   friend RL_INLINE Vec square(Vec a) { return a * a; }
   friend RL_INLINE Vec sign(Vec a) {  // NaN gives 0
@@ -424,10 +365,8 @@ struct Vec {
   }
   friend RL_INLINE Mask<T> signbit(Vec a) {
 #ifdef RL_ISA_avx512
-    if constexpr (is_float<T>)
-      return Mask<T>(uint16_t(_mm512_movepi32_mask((__m512i)a.v)));
-    else
-      return Mask<T>(uint8_t(_mm512_movepi64_mask((__m512i)a.v)));
+    if constexpr (is_float<T>) return Mask<T>(uint16_t(_mm512_movepi32_mask((__m512i)a.v)));
+    else return Mask<T>(uint8_t(_mm512_movepi64_mask((__m512i)a.v)));
 #else
     return Mask<T>((typename Mask<T>::Bits)(a.bits() < Ints{}));
 #endif
@@ -440,20 +379,14 @@ struct Vec {
 
   friend RL_INLINE Vec sqrt(Vec a) {
 #if defined(RL_ISA_avx512)
-    if constexpr (is_float<T>)
-      return _mm512_sqrt_ps(a.v);
-    else
-      return _mm512_sqrt_pd(a.v);
+    if constexpr (is_float<T>) return _mm512_sqrt_ps(a.v);
+    else return _mm512_sqrt_pd(a.v);
 #elif defined(RL_ISA_avx2)
-    if constexpr (is_float<T>)
-      return _mm256_sqrt_ps(a.v);
-    else
-      return _mm256_sqrt_pd(a.v);
+    if constexpr (is_float<T>) return _mm256_sqrt_ps(a.v);
+    else return _mm256_sqrt_pd(a.v);
 #elif defined(__SSE2__)
-    if constexpr (is_float<T>)
-      return _mm_sqrt_ps(a.v);
-    else
-      return _mm_sqrt_pd(a.v);
+    if constexpr (is_float<T>) return _mm_sqrt_ps(a.v);
+    else return _mm_sqrt_pd(a.v);
 #else
     for (int i = 0; i < size; i++) a.v[i] = is_float<T> ? __builtin_sqrtf(a.v[i]) : __builtin_sqrt(a.v[i]);
     return a;
@@ -464,20 +397,16 @@ struct Vec {
 
 // To an integer in the given direction, the sign of zero kept.
 #if defined(RL_ISA_avx512)
-  #define RL_ROUND(name, mode)                                      \
-    friend RL_INLINE Vec name(Vec a) {                              \
-      if constexpr (is_float<T>)                                    \
-        return _mm512_roundscale_ps(a.v, mode | _MM_FROUND_NO_EXC); \
-      else                                                          \
-        return _mm512_roundscale_pd(a.v, mode | _MM_FROUND_NO_EXC); \
+  #define RL_ROUND(name, mode)                                                               \
+    friend RL_INLINE Vec name(Vec a) {                                                       \
+      if constexpr (is_float<T>) return _mm512_roundscale_ps(a.v, mode | _MM_FROUND_NO_EXC); \
+      else return _mm512_roundscale_pd(a.v, mode | _MM_FROUND_NO_EXC);                       \
     }
 #elif defined(RL_ISA_avx2)
-  #define RL_ROUND(name, mode)                                 \
-    friend RL_INLINE Vec name(Vec a) {                         \
-      if constexpr (is_float<T>)                               \
-        return _mm256_round_ps(a.v, mode | _MM_FROUND_NO_EXC); \
-      else                                                     \
-        return _mm256_round_pd(a.v, mode | _MM_FROUND_NO_EXC); \
+  #define RL_ROUND(name, mode)                                                          \
+    friend RL_INLINE Vec name(Vec a) {                                                  \
+      if constexpr (is_float<T>) return _mm256_round_ps(a.v, mode | _MM_FROUND_NO_EXC); \
+      else return _mm256_round_pd(a.v, mode | _MM_FROUND_NO_EXC);                       \
     }
 #endif
 #ifdef RL_ROUND
@@ -506,29 +435,21 @@ struct Vec {
   // a * b + c, rounded once, in every set.
   friend RL_INLINE Vec fma(Vec a, Vec b, Vec c) {
 #if defined(RL_ISA_avx512)
-    if constexpr (is_float<T>)
-      return _mm512_fmadd_ps(a.v, b.v, c.v);
-    else
-      return _mm512_fmadd_pd(a.v, b.v, c.v);
+    if constexpr (is_float<T>) return _mm512_fmadd_ps(a.v, b.v, c.v);
+    else return _mm512_fmadd_pd(a.v, b.v, c.v);
 #elif defined(RL_ISA_avx2)
-    if constexpr (is_float<T>)
-      return _mm256_fmadd_ps(a.v, b.v, c.v);
-    else
-      return _mm256_fmadd_pd(a.v, b.v, c.v);
+    if constexpr (is_float<T>) return _mm256_fmadd_ps(a.v, b.v, c.v);
+    else return _mm256_fmadd_pd(a.v, b.v, c.v);
 #else
     for (int i = 0; i < size; i++) {
   #ifdef __FP_FAST_FMA
-      if constexpr (is_float<T>)
-        c.v[i] = __builtin_fmaf(a.v[i], b.v[i], c.v[i]);
-      else
-        c.v[i] = __builtin_fma(a.v[i], b.v[i], c.v[i]);
+      if constexpr (is_float<T>) c.v[i] = __builtin_fmaf(a.v[i], b.v[i], c.v[i]);
+      else c.v[i] = __builtin_fma(a.v[i], b.v[i], c.v[i]);
   #else
       // The product of two floats is exact in double; the sum is then rounded to 53 bits and to 24, which differs from
       // one rounding only in ties that 29 further bits fail to break.
-      if constexpr (is_float<T>)
-        c.v[i] = float(double(a.v[i]) * double(b.v[i]) + double(c.v[i]));
-      else
-        c.v[i] = __builtin_fma(a.v[i], b.v[i], c.v[i]);  // the C library's
+      if constexpr (is_float<T>) c.v[i] = float(double(a.v[i]) * double(b.v[i]) + double(c.v[i]));
+      else c.v[i] = __builtin_fma(a.v[i], b.v[i], c.v[i]);  // the C library's
   #endif
     }
     return c;
@@ -570,10 +491,8 @@ struct Vec {
 #ifdef RL_ISA_avx2
   static RL_INLINE Ints first(int n) {  // a mask of the first n lanes
     Ints mask;
-    if constexpr (sizeof(T) == 4)
-      std::memcpy(&mask, kFirst32 + 8 - n, sizeof(mask));
-    else
-      std::memcpy(&mask, kFirst64 + 4 - n, sizeof(mask));
+    if constexpr (sizeof(T) == 4) std::memcpy(&mask, kFirst32 + 8 - n, sizeof(mask));
+    else std::memcpy(&mask, kFirst64 + 4 - n, sizeof(mask));
     return mask;
   }
 #endif

@@ -43,10 +43,8 @@ RL_INLINE Vec<T> power_of_two(Vec<T> n) {
 template <class T>
 RL_INLINE Vec<T> scale_by_power_of_two(Vec<T> x, Vec<T> n) {
 #ifdef RL_ISA_avx512
-  if constexpr (is_float<T>)
-    return _mm512_scalef_ps(x.v, n.v);
-  else
-    return _mm512_scalef_pd(x.v, n.v);
+  if constexpr (is_float<T>) return _mm512_scalef_ps(x.v, n.v);
+  else return _mm512_scalef_pd(x.v, n.v);
 #else
   const Vec<T> half = (n * 0.5 + Format<T>::to_integer) - Format<T>::to_integer;
   return x * power_of_two(half) * power_of_two(n - half);

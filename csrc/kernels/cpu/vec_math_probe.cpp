@@ -17,10 +17,8 @@ static RL_INLINE void map_one(F f, const T* x, const T* y, T* out, int n) {
       V(result).store(out, n);
     }
   };
-  if constexpr (requires { f(V(), V()); })
-    finish(f(V::load(x, n), V::load(y, n)));
-  else
-    finish(f(V::load(x, n)));
+  if constexpr (requires { f(V(), V()); }) finish(f(V::load(x, n), V::load(y, n)));
+  else finish(f(V::load(x, n)));
 }
 
 template <class T, class F>

@@ -35,10 +35,8 @@ RL_INLINE Vec<T> sine(Vec<T> x) {
   // n is odd where the sum's last bit is set; cos x = -sin(x - pi / 2).
   const auto flip = shifted.bits() << (8 * int(sizeof(T)) - 1);
   y = V::from_bits(y.bits() ^ flip);
-  if constexpr (cosine)
-    y = -y;
-  else
-    y = select(x == 0, x, y);  // -0
+  if constexpr (cosine) y = -y;
+  else y = select(x == 0, x, y);  // -0
   return y;
 }
 

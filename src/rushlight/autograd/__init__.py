@@ -14,9 +14,12 @@ def _node_metadata(self) -> dict:
     return self.__dict__.setdefault("_metadata", {})
 
 
-_C.Node.metadata = property(_node_metadata, doc="A dictionary for whoever wants to note something on this node.")
-_C.Node.register_hook = lambda self, hook: function._add_hook(self._hooks(False), hook)
-_C.Node.register_prehook = lambda self, hook: function._add_hook(self._hooks(True), hook)
+for _name, _value in {
+    "metadata": property(_node_metadata, doc="A dictionary for whoever wants to note something on this node."),
+    "register_hook": lambda self, hook: function._add_hook(self._hooks(False), hook),
+    "register_prehook": lambda self, hook: function._add_hook(self._hooks(True), hook),
+}.items():
+    setattr(_C.Node, _name, _value)
 
 
 def _as_tuple(x):

@@ -40,7 +40,7 @@ class FunctionCtx:
 class BackwardCFunction(FunctionCtx):
     """A ctx that is a node of the graph: what ``y.grad_fn`` gives for the result of a Function."""
 
-    _function: type
+    _function: type[Function]
 
     def __init__(self):
         self._link = _C._NodeLink()
@@ -87,7 +87,7 @@ class BackwardCFunction(FunctionCtx):
         return self._link.sequence()
 
     def register_hook(self, hook):
-        """Calls ``hook(grad_inputs, grad_outputs)`` after this node's backward; what it returns replaces grad_inputs."""
+        """Calls ``hook(grad_inputs, grad_outputs)`` after this node's backward; its result replaces grad_inputs."""
         return _add_hook(self._link.hooks(False), hook)
 
     def register_prehook(self, hook):
@@ -113,7 +113,8 @@ class BackwardCFunction(FunctionCtx):
             result = result[: self._n_args]
         if len(result) != self._n_args:
             raise RuntimeError(
-                f"{function.__name__}.backward returned {len(result)} gradients, forward took {self._n_args} arguments\n"
+                f"{function.__name__}.backward returned {len(result)} gradients, forward took "
+                f"{self._n_args} arguments\n"
                 "  hint: return one for each argument of forward, None for those that are no tensors"
             )
         return [result[i] for i in self._tensor_positions]
@@ -180,7 +181,9 @@ class Function(metaclass=FunctionMeta):
     @staticmethod
     def backward(ctx, *grad_outputs):
         """Gradients of forward's arguments, given those of its outputs. Must be overridden to differentiate."""
-        raise NotImplementedError("a Function must define backward() to be differentiated\n  hint: make it a @staticmethod")
+        raise NotImplementedError(
+            "a Function must define backward() to be differentiated\n  hint: make it a @staticmethod"
+        )
 
     vjp = backward
 
@@ -259,9 +262,7 @@ class _Once(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        raise RuntimeError(
-            f"{ctx.name_of_function} is marked @once_differentiable and cannot be differentiated twice"
-        )
+        raise RuntimeError(f"{ctx.name_of_function} is marked @once_differentiable and cannot be differentiated twice")
 
 
 class InplaceFunction(Function):

@@ -49,7 +49,7 @@ def predictions(path: pathlib.Path, images: Any, targets: list[int], read: list[
     plain, misread = list(range(min(6 * COLUMNS, len(targets)))), wrong[: 3 * COLUMNS]
     heights = [max(1, -(-len(chosen) // COLUMNS)) for chosen in (plain, misread)]
     figure = Figure(figsize=(COLUMNS * 0.82, sum(heights) * 1.05 + 0.9), layout="constrained")
-    upper, lower = figure.subfigures(2, 1, height_ratios=heights)
+    (upper,), (lower,) = figure.subfigures(2, 1, squeeze=False, height_ratios=heights)
     _grid(upper, f"The first {len(plain)} test images and what the network read", plain, images, targets, read, classes)
     shown = f"The first {len(misread)} of" if len(misread) < len(wrong) else "All"
     title = f"{shown} {len(wrong)} mistakes among {len(targets):,} test images" if wrong else "No mistakes"

@@ -144,7 +144,7 @@ class Demo:
             rl.set_rng_state(self.resume_rng)
         self.epoch_rng = rl.get_rng_state()
         batches = iter(loader)
-        if progress.batch:
+        if progress.batch and self.resume_rng is not None:
             for _ in islice(batches, progress.batch):
                 pass
             rl.set_rng_state(self.resume_rng)

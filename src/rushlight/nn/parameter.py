@@ -7,7 +7,7 @@ import rushlight as rl
 from .. import _C, Tensor
 
 
-class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
+class _ParameterMeta(_C._TensorMeta):
     # A tensor of a custom subclass stays of its type when made a Parameter; the mark makes isinstance hold for it.
     def __instancecheck__(cls, instance):
         if type.__instancecheck__(cls, instance):
@@ -15,7 +15,7 @@ class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
         return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
 
 
-class _BufferMeta(type(Tensor)):  # type: ignore[misc]
+class _BufferMeta(_C._TensorMeta):
     def __instancecheck__(cls, instance):
         if type.__instancecheck__(cls, instance):
             return True

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import weakref
 from collections import ChainMap
+from typing import Any
 
 import rushlight
 from rushlight import Tensor
@@ -97,7 +98,7 @@ class Channel:
 def tensor_bytes(tensor: Tensor):
     """The memory of a contiguous tensor as a writable buffer, which keeps the tensor alive."""
     view = (ctypes.c_char * (tensor.numel() * tensor.element_size())).from_address(tensor.data_ptr())
-    view._owner = tensor
+    view._owner = tensor  # type: ignore[attr-defined]
     return view
 
 
@@ -128,8 +129,7 @@ def _reduce_tensor(tensor: Tensor):
         return _require_grad, (tensor.detach(),)
     if tensor.device.type != "cpu":
         return tensor.__reduce_ex__(5)
-    plain = tensor.resolve_conj().resolve_neg() if tensor.is_complex() else tensor
-    plain = plain.contiguous()
+    plain = tensor.contiguous()
     content = pickle.PickleBuffer(tensor_bytes(plain)) if plain.numel() else b""
     return _rebuild_tensor, (content, plain.dtype, tuple(plain.shape))
 
@@ -144,7 +144,7 @@ def _require_grad(tensor: Tensor) -> Tensor:
     return tensor.requires_grad_()
 
 
-_dispatch_table = ChainMap({Tensor: _reduce_tensor}, copyreg.dispatch_table)
+_dispatch_table: ChainMap[Any, Any] = ChainMap({Tensor: _reduce_tensor}, copyreg.dispatch_table)
 
 
 def _anonymous_file() -> int:
