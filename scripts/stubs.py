@@ -69,6 +69,7 @@ PROPERTIES = {  # of Tensor; those that can be set end in "="
     "_version": "_int",
     "layout": "_layout",
     "names": "tuple[None, ...]",
+    **dict.fromkeys("T H mT mH real".split(), "Tensor"),
     **dict.fromkeys("is_meta is_cpu is_cuda is_sparse is_quantized is_nested is_mps".split(), "_bool"),
 }
 METHODS = {  # of Tensor, written in C++ but no operations
@@ -306,7 +307,7 @@ def stub() -> str:
         else:
             lines += bound_class(name, cls)
     for name, found in sorted(schemas.items()):
-        if fields := found[0].fields():
+        if fields := next(filter(None, (schema.fields() for schema in found)), None):
             lines += [f"class _return_{name}(NamedTuple):", *(f"    {f}: Tensor" for f in fields), ""]
     lines += tensor_class()
     for name, value in sorted(vars(_C).items()):

@@ -11,6 +11,7 @@ from math import e, inf, nan, pi
 
 from . import _tensor, autograd, overrides, random
 from ._C import OutOfMemoryError, Tensor, device, dtype
+from ._composites.shape import *  # noqa: F403
 from ._creation import (
     arange,
     as_tensor,
@@ -32,7 +33,6 @@ from ._creation import (
     zeros,
     zeros_like,
 )
-from ._composites.shape import *  # noqa: F403
 from ._creation import range_ as range
 from ._size import Size
 from ._tensor_str import set_printoptions

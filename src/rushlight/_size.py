@@ -8,7 +8,8 @@ from . import _C
 class Size(tuple):
     """The sizes of a tensor's dimensions.
 
-    >>> Size((2, 3)).numel()
+    >>> import rushlight as rl
+    >>> rl.Size((2, 3)).numel()
     6
     """
 

@@ -123,7 +123,7 @@ class TorchFunctionMode:
     """A context in which ``__torch_function__`` of this object sees every operation.
 
     >>> import rushlight as rl
-    >>> class Count(TorchFunctionMode):
+    >>> class Count(rl.overrides.TorchFunctionMode):
     ...     calls = 0
     ...     def __torch_function__(self, func, types, args=(), kwargs=None):
     ...         self.calls += 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from . import _C
 from ._C import Generator, Tensor, default_generator
+from ._composites.shape import broadcast_shapes
 from ._creation import _finish, _like, _shape, _store
 
 
@@ -187,7 +188,7 @@ def normal(
 ) -> Tensor:
     """Normally distributed numbers; ``mean`` and ``std`` may be tensors, element by element."""
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        shape = _C.broadcast_tensors([t for t in (mean, std) if isinstance(t, Tensor)])[0].shape
+        shape = broadcast_shapes(*(t.shape for t in (mean, std) if isinstance(t, Tensor)))
         kind = mean.dtype if isinstance(mean, Tensor) else std.dtype
         result = _C._empty(shape, kind, None).normal_(generator=generator) * std + mean
         return _store(result, out)

@@ -252,8 +252,8 @@ def _reversed(self):
     return self.flip(0) if self.dim() else self
 
 
-Tensor.nonzero = nonzero
-Tensor.__reversed__ = _reversed
+for _name, _method in {"nonzero": nonzero, "__reversed__": _reversed}.items():
+    setattr(Tensor, _name, _method)
 
 __all__ = [
     "atleast_1d",

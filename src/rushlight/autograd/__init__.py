@@ -81,7 +81,7 @@ def grad(
 
     >>> import rushlight as rl
     >>> x = rl.tensor(3.0, requires_grad=True)
-    >>> grad(x**2, x)
+    >>> rl.autograd.grad(x**2, x)
     (tensor(6.),)
     """
     if not only_inputs:
