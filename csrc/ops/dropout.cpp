@@ -31,9 +31,11 @@ Tensor masked(const Tensor& input, const Tensor& mask, double scale) {
   return in_dtype_of(input, y);
 }
 
-struct NativeDropout {
+template <bool native>
+struct DropoutOf {
   static constexpr auto schema = "native_dropout(Tensor input, float p, bool? train=True) -> (Tensor, Tensor)";
   static constexpr auto doc = "The result of dropout, and a bool tensor of what was kept.";
+  static constexpr auto node_name = native ? "NativeDropoutBackward0" : "MulBackward0";
   static constexpr bool wants_undefined = true;  // no zeros for the mask
   double scale;
   std::tuple<Tensor, Tensor> forward(Ctx& ctx, const Tensor& x, double p, std::optional<bool> train) {
@@ -65,6 +67,8 @@ struct NativeDropout {
   }
 };
 
+using NativeDropout = DropoutOf<true>;
+
 struct Dropout {
   static constexpr auto schema = "dropout(Tensor input, float p, bool train) -> Tensor";
   static constexpr auto doc =
@@ -74,7 +78,7 @@ struct Dropout {
     RL_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
     if (p == 0 || !train || x.numel() == 0) return x;
     if (p == 1) return x * 0.0;  // draws nothing
-    return std::get<0>(apply<NativeDropout>(x, p, std::optional<bool>(true)));
+    return std::get<0>(apply<DropoutOf<false>>(x, p, std::optional<bool>(true)));
   }
 };
 

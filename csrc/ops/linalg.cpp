@@ -51,26 +51,40 @@ struct Mm {
   }
 };
 
-// The last two dimensions are matrices, the others, equal in both, count them.
+// The last two dimensions are matrices, the others, equal in both, count them. The result is seen as `shape`.
+enum Named { bmm, unsafe_view, cloned };  // which node PyTorch would show
+template <Named named>
 struct MatmulOfBatches {
-  static constexpr auto schema = "_matmul_of_batches(Tensor self, Tensor other) -> Tensor";
-  static constexpr auto node_name = "BmmBackward0";
-  Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
+  static constexpr auto schema = "_matmul_of_batches(Tensor self, Tensor other, int[] shape) -> Tensor";
+  static constexpr auto node_name = named == bmm           ? "BmmBackward0"
+                                    : named == unsafe_view ? "UnsafeViewBackward0"
+                                                           : "CloneBackward0";
+  Dims product_shape;
+  Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b, const Dims& shape) {
     ctx.save(ctx.need(1) ? a : Tensor()), ctx.save(ctx.need(0) ? b : Tensor());
-    return kernels::product(a, false, b, false);
+    Tensor y = kernels::product(a, false, b, false);
+    product_shape = y.sizes();
+    return y.sizes() == shape ? y : alias(y, shape, contiguous_strides(shape), 0);
   }
   Grads backward(Ctx& ctx, Grads g) {
     Tensor ga, gb;
-    if (ctx.need(0)) ga = times(g[0], false, ctx.get(1), true);
-    if (ctx.need(1)) gb = times(ctx.get(0), true, g[0], false);
+    const Tensor gy = g[0].sizes() == product_shape ? g[0] : reshape(g[0], product_shape);
+    if (ctx.need(0)) ga = times(gy, false, ctx.get(1), true);
+    if (ctx.need(1)) gb = times(ctx.get(0), true, gy, false);
     return {ga, gb};
   }
 };
 
+Dims product_shape(const Tensor& a, const Tensor& b) {
+  Dims shape = a.sizes();
+  shape.back() = b.sizes().back();
+  return shape;
+}
+
 Tensor times(const Tensor& a, bool trans_a, const Tensor& b, bool trans_b) {
   if (!tls.grad_enabled) return kernels::product(a, trans_a, b, trans_b);
   const Tensor x = trans_a ? flip(a) : a, y = trans_b ? flip(b) : b;
-  return x.dim() == 2 ? apply<Mm>(x, y) : apply<MatmulOfBatches>(x, y);
+  return x.dim() == 2 ? apply<Mm>(x, y) : apply<MatmulOfBatches<bmm>>(x, y, product_shape(x, y));
 }
 
 struct Bmm {
@@ -83,7 +97,7 @@ struct Bmm {
              hint("matmul() broadcasts batches"));
     check_inner("bmm", a, a.sizes()[2], b, b.sizes()[1]);
     check_dtypes("bmm", a, b);
-    return apply<MatmulOfBatches>(a, b);
+    return apply<MatmulOfBatches<bmm>>(a, b, product_shape(a, b));
   }
 };
 
@@ -107,6 +121,25 @@ struct Mv {
     if (ctx.need(0)) ga = unsqueeze(g[0], 1) * ctx.get(1);
     if (ctx.need(1)) gv = apply<Mv>(flip(ctx.get(0)), g[0]);
     return {ga, gv};
+  }
+};
+
+// A vector times a matrix.
+struct Vm {
+  static constexpr auto schema = "_vm(Tensor self, Tensor mat) -> Tensor";
+  static constexpr auto node_name = "SqueezeBackward4";
+  Tensor forward(Ctx& ctx, const Tensor& v, const Tensor& b) {
+    check_inner("matmul", v, v.sizes()[0], b, b.sizes()[0]);
+    check_dtypes("matmul", v, b);
+    ctx.save(ctx.need(1) ? v : Tensor()), ctx.save(ctx.need(0) ? b : Tensor());
+    Tensor y = kernels::product(as_row(v), false, b, false);
+    return alias(y, {b.sizes()[1]}, {1}, 0);
+  }
+  Grads backward(Ctx& ctx, Grads g) {
+    Tensor gv, gb;
+    if (ctx.need(0)) gv = apply<Mv>(ctx.get(1), g[0]);
+    if (ctx.need(1)) gb = unsqueeze(ctx.get(0), 1) * g[0];
+    return {gv, gb};
   }
 };
 
@@ -141,29 +174,30 @@ struct Matmul {
     if (da == 2 && db == 2) return apply<Mm>(a, b);
     if (da == 1 && db == 1) return apply<Dot>(a, b);
     if (da == 2 && db == 1) return apply<Mv>(a, b);
-    if (da == 1 && db == 2) return squeeze(apply<Mm>(unsqueeze(a, 0), b), 0);
+    if (da == 1 && db == 2) return apply<Vm>(a, b);
     check_inner("matmul", a, a.sizes()[da - 1], b, b.sizes()[db == 1 ? 0 : db - 2]);
     check_dtypes("matmul", a, b);
     if (db <= 2) {  // the batch is one tall matrix
       Dims shape = a.sizes();
       shape.pop_back();
-      Tensor rows = reshape(a, {product(shape), a.sizes()[da - 1]});
+      const Tensor rows = reshape(a, {product(shape), a.sizes()[da - 1]});
       if (db == 2) shape.push_back(b.sizes()[1]);
-      return reshape(db == 1 ? apply<Mv>(rows, b) : apply<Mm>(rows, b), shape);
+      return apply<MatmulOfBatches<unsafe_view>>(rows, db == 1 ? unsqueeze(b, 1) : b, shape);
     }
-    if (da == 1) return squeeze(forward_batches(unsqueeze(a, 0), b), -2);
-    return forward_batches(a, b);
-  }
-  static Tensor forward_batches(const Tensor& a, const Tensor& b) {
+    const Tensor x = da == 1 ? unsqueeze(a, 0) : a;
     auto leading = [](const Tensor& t) { return IntSpan(t.sizes().data(), t.sizes().size() - 2); };
-    if (leading(a) == leading(b)) return apply<MatmulOfBatches>(a, b);
-    Dims to = broadcast_shapes(leading(a), leading(b));
+    const Dims batch = broadcast_shapes(leading(x), leading(b));
     auto grown = [&](const Tensor& t) {
-      Dims shape = to;
+      if (leading(t) == IntSpan(batch)) return t;
+      Dims shape = batch;
       shape.push_back(t.size(-2)), shape.push_back(t.size(-1));
       return expand(t, shape);
     };
-    return apply<MatmulOfBatches>(grown(a), grown(b));
+    Dims shape = batch;
+    if (da > 1) shape.push_back(x.size(-2));
+    shape.push_back(b.size(-1));
+    if (da == 2) return apply<MatmulOfBatches<cloned>>(grown(x), grown(b), shape);
+    return apply<MatmulOfBatches<unsafe_view>>(grown(x), grown(b), shape);
   }
 };
 
@@ -219,10 +253,11 @@ struct Baddbmm : AddProduct {
 };
 
 // x @ weight.T + bias; the rows of x are all its dimensions but the last.
-template <bool with_bias>
+template <bool with_bias, bool flat>
 struct Linear {
   static constexpr auto schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
-  static constexpr auto node_name = with_bias ? "AddmmBackward0" : "MmBackward0";
+  static constexpr auto node_name =
+      flat ? (with_bias ? "AddmmBackward0" : "MmBackward0") : (with_bias ? "ViewBackward0" : "UnsafeViewBackward0");
 
   static Tensor rows_of(const Tensor& x) {  // without history
     if (x.dim() == 2) return x;
@@ -287,11 +322,12 @@ struct LinearChecked {
                  ? hint("flatten the input first: x.flatten(1) has that many")
                  : std::string());
     check_dtypes("linear", x, weight);
-    if (!bias) return apply<Linear<false>>(x, weight, bias);
+    const bool flat = x.dim() == 2;
+    if (!bias) return flat ? apply<Linear<false, true>>(x, weight, bias) : apply<Linear<false, false>>(x, weight, bias);
     RL_CHECK(bias.dim() == 1 && bias.sizes()[0] == weight.sizes()[0], "linear: bias of shape ", bias.sizes(),
              " does not fit weight ", weight.sizes(), ": it needs ", weight.sizes()[0], " values");
     check_dtypes("linear", x, bias);
-    return apply<Linear<true>>(x, weight, bias);
+    return flat ? apply<Linear<true, true>>(x, weight, bias) : apply<Linear<true, false>>(x, weight, bias);
   }
 };
 

@@ -121,10 +121,36 @@ struct Classes {
   }
 };
 
-struct NllLoss {
+// The node that PyTorch would show.
+enum Named { flat, spatial, reshaped, smoothed };
+constexpr const char* kNames[] = {"NllLossBackward0", "NllLoss2DBackward0", "ViewBackward0", "AddBackward0"};
+Named name_of(const Tensor& x, int64_t reduction, double smoothing) {
+  if (smoothing != 0) return smoothed;
+  if (x.dim() <= 2) return flat;
+  return x.dim() == 4 || reduction != none ? spatial : reshaped;
+}
+
+// Applies the member of the family Op<name> that name_of chooses.
+template <template <Named> class Op, class... A>
+Tensor apply_named(Named named, const A&... a) {
+  switch (named) {
+    case flat:
+      return apply<Op<flat>>(a...);
+    case spatial:
+      return apply<Op<spatial>>(a...);
+    case reshaped:
+      return apply<Op<reshaped>>(a...);
+    case smoothed:
+      break;
+  }
+  return apply<Op<smoothed>>(a...);
+}
+
+template <Named named>
+struct NllLossOf {
   static constexpr auto schema =
       "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor";
-  static constexpr auto doc = "The negative of self at the right classes; see rushlight.nn.functional.nll_loss.";
+  static constexpr auto node_name = kNames[named];
   Classes c;
   Tensor forward(Ctx&, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t reduction,
                  int64_t ignore_index) {
@@ -139,10 +165,21 @@ struct NllLoss {
   }
 };
 
+struct NllLoss {
+  static constexpr auto schema = NllLossOf<flat>::schema;
+  static constexpr auto doc = "The negative of self at the right classes; see rushlight.nn.functional.nll_loss.";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t reduction,
+                 int64_t ignore_index) {
+    return apply_named<NllLossOf>(name_of(x, reduction, 0), x, target, weight, reduction, ignore_index);
+  }
+};
+
 // Of logits and class numbers: log_softmax and nll_loss in one, so that its gradient is one pass too.
+template <Named named>
 struct CrossEntropyOfClasses {
   static constexpr auto schema = "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight) -> Tensor";
-  static constexpr auto node_name = "NllLossBackward0";
+  static constexpr auto node_name = kNames[named];
   Classes c;
   Tensor forward(Ctx& ctx, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t reduction,
                  int64_t ignore_index, double smoothing) {
@@ -178,6 +215,17 @@ struct CrossEntropyOfClasses {
   }
 };
 
+struct DividedBy {
+  static constexpr auto schema = "div(Tensor self, float other) -> Tensor";
+  static constexpr auto node_name = "DivBackward1";
+  double by;
+  Tensor forward(Ctx&, const Tensor& x, double other) {
+    by = other;
+    return x / by;
+  }
+  Grads backward(Ctx&, Grads g) { return {g[0] / by}; }
+};
+
 struct CrossEntropy {
   static constexpr auto schema =
       "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, "
@@ -192,7 +240,8 @@ struct CrossEntropy {
              smoothing);
     check_reduction("cross_entropy_loss", reduction);
     if (target.sizes() != x.sizes())
-      return apply<CrossEntropyOfClasses>(x, target, weight, reduction, ignore_index, smoothing);
+      return apply_named<CrossEntropyOfClasses>(name_of(x, reduction, smoothing), x, target, weight, reduction,
+                                                ignore_index, smoothing);
     RL_CHECK(x.dim() > 0 && target.is_floating(), "cross_entropy_loss: a target of the input's shape ", x.sizes(),
              " holds probabilities and must be floating point, not ", target.dtype(),
              hint("class numbers have no dimension for the classes"));
@@ -211,7 +260,7 @@ struct CrossEntropy {
     if (reduction == none) return neg(sum(products, {dim}));
     const Tensor total = neg(sum(products));
     const int64_t positions = classes ? x.numel() / classes : 0;
-    return reduction == mean ? total / double(positions) : total;
+    return reduction == mean ? apply<DividedBy>(total, double(positions)) : total;
   }
 };
 

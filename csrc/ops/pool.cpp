@@ -63,10 +63,23 @@ Pool2dShape pool_shape(const char* op, const Tensor& x, const Window& w) {
           .w_out = width};
 }
 
-void check_images(const char* op, const Tensor& x) {
-  RL_CHECK(x.dim() == 4 || x.dim() == 3, op, ": input must be (N, C, H, W) or (C, H, W), got shape ", x.sizes());
+void check_images(const char* op, const Tensor& x, ErrorKind kind = ErrorKind::Runtime) {
+  if (x.dim() != 4 && x.dim() != 3) fail(kind, op, ": input must be (N, C, H, W) or (C, H, W), got shape ", x.sizes());
   RL_CHECK_KIND(x.is_floating(), NotImplemented, op, " is not implemented for ", x.dtype(),
                 hint("convert with .float()"));
+}
+
+// (C, H, W) as a batch of one, and back, without history.
+Tensor batch_of(const Tensor& x) {
+  if (x.dim() == 4) return x;
+  Dims sizes = x.sizes(), strides = x.strides();
+  sizes.insert(0, 1), strides.insert(0, sizes[1] * strides[0]);
+  return alias(x, sizes, strides, x.offset());
+}
+Tensor first_of(const Tensor& batch) {
+  Dims sizes = batch.sizes(), strides = batch.strides();
+  sizes.erase(0), strides.erase(0);
+  return alias(batch, sizes, strides, batch.offset());
 }
 
 int64_t work_of(const Pool2dShape& s) { return s.n * s.c * s.h_out * s.w_out * s.kh * s.kw / 4; }
@@ -143,34 +156,6 @@ struct MaxPool2dBackward {
 };
 Grads MaxPool2dGather::backward(Ctx& ctx, Grads g) { return {apply<MaxPool2dBackward>(p, g[0], ctx.get(0)), Tensor()}; }
 
-struct MaxPool2dOfBatch {
-  static constexpr auto schema = "max_pool2d_with_indices(Tensor self) -> (Tensor, Tensor)";
-  static constexpr auto node_name = "MaxPool2DWithIndicesBackward0";
-  static constexpr bool wants_undefined = true;  // no zeros for the indices
-  MaxPoolPlaces p;
-  std::tuple<Tensor, Tensor> forward(Ctx& ctx, const Window& w, const Tensor& input) {
-    p.s = pool_shape("max_pool2d", input, w);
-    p.layout = prefers_channels_last(input) ? Layout::channels_last : Layout::channels_first;
-    const Dims shape{p.s.n, p.s.c, p.s.h_out, p.s.w_out};
-    const DType d = input.is_meta() ? input.dtype() : float_of(input);
-    Tensor y = empty_laid_out(shape, d, p.layout, input.device());
-    Tensor indices = empty_laid_out(shape, DType::Int64, p.layout, input.device());
-    ctx.save(indices);
-    if (input.is_meta()) return {y, indices};
-    if (y.numel()) {
-      const Image x(input, d);
-      Unlocked unlocked(work_of(p.s));
-      RL_CALL_FLOAT(max_pool2d, d, p.s, p.layout, x.data<T>(), y.data<T>(), indices.data<int64_t>())
-    }
-    return {in_dtype_of(input, y), indices};
-  }
-  Grads backward(Ctx& ctx, Grads g) {
-    if (!g[0]) return {Tensor()};
-    if (tls.grad_enabled) return {apply<MaxPool2dBackward>(p, g[0], ctx.get(0))};
-    return {scatter_max(p.s, p.layout, g[0], ctx.get(0))};
-  }
-};
-
 using OptInts = std::optional<IntSpan>;
 
 Window window_of(const char* op, IntSpan size, const OptInts& stride, IntSpan padding, IntSpan dilation,
@@ -189,14 +174,36 @@ struct MaxPool2dWithIndices {
       "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, "
       "int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
   static constexpr auto doc = "The largest value in each window, and where in its (H, W) plane it was.";
-  static constexpr Kind kind = Kind::composite;
-  std::tuple<Tensor, Tensor> forward(Ctx&, const Tensor& x, IntSpan size, OptInts stride, IntSpan padding,
-                                     IntSpan dilation, bool ceil_mode) {
-    check_images("max_pool2d", x);
-    const Window w = window_of("max_pool2d", size, stride, padding, dilation, ceil_mode);
-    if (x.dim() == 4) return apply<MaxPool2dOfBatch>(w, x);
-    auto [y, indices] = apply<MaxPool2dOfBatch>(w, unsqueeze(x, 0));
-    return {squeeze(y, 0), squeeze(indices, 0)};
+  static constexpr auto node_name = "MaxPool2DWithIndicesBackward0";
+  static constexpr bool wants_undefined = true;  // no zeros for the indices
+  MaxPoolPlaces p;
+  std::tuple<Tensor, Tensor> forward(Ctx& ctx, const Tensor& input, IntSpan size, const OptInts& stride,
+                                     IntSpan padding, IntSpan dilation, bool ceil_mode) {
+    check_images("max_pool2d", input);
+    const Tensor batch = batch_of(input);
+    p.s = pool_shape("max_pool2d", batch, window_of("max_pool2d", size, stride, padding, dilation, ceil_mode));
+    p.layout = prefers_channels_last(batch) ? Layout::channels_last : Layout::channels_first;
+    const Dims shape{p.s.n, p.s.c, p.s.h_out, p.s.w_out};
+    const DType d = input.is_meta() ? input.dtype() : float_of(input);
+    Tensor y = empty_laid_out(shape, d, p.layout, input.device());
+    Tensor indices = empty_laid_out(shape, DType::Int64, p.layout, input.device());
+    if (!input.is_meta() && y.numel()) {
+      const Image x(batch, d);
+      Unlocked unlocked(work_of(p.s));
+      RL_CALL_FLOAT(max_pool2d, d, p.s, p.layout, x.data<T>(), y.data<T>(), indices.data<int64_t>())
+    }
+    ctx.save(indices);
+    y = in_dtype_of(input, y);
+    if (input.dim() == 4) return {y, indices};
+    return {first_of(y), first_of(indices)};
+  }
+  Grads backward(Ctx& ctx, Grads g) {
+    if (!g[0]) return {Tensor()};
+    const bool unbatched = g[0].dim() == 3;
+    const Tensor gy = unbatched ? unsqueeze(g[0], 0) : g[0];
+    const Tensor gx =
+        tls.grad_enabled ? apply<MaxPool2dBackward>(p, gy, ctx.get(0)) : scatter_max(p.s, p.layout, gy, ctx.get(0));
+    return {unbatched ? squeeze(gx, 0) : gx};
   }
 };
 
@@ -206,9 +213,9 @@ struct MaxPool2d {
       "bool ceil_mode=False) -> Tensor";
   static constexpr auto doc = "The largest value in each window.";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx& ctx, const Tensor& x, IntSpan size, OptInts stride, IntSpan padding, IntSpan dilation,
+  Tensor forward(Ctx&, const Tensor& x, IntSpan size, const OptInts& stride, IntSpan padding, IntSpan dilation,
                  bool ceil_mode) {
-    return std::get<0>(MaxPool2dWithIndices().forward(ctx, x, size, stride, padding, dilation, ceil_mode));
+    return std::get<0>(apply<MaxPool2dWithIndices>(x, size, stride, padding, dilation, ceil_mode));
   }
 };
 
@@ -247,19 +254,21 @@ Tensor spread(const Averaging& a, const Tensor& grad) {
 struct AvgPool2dBackward;
 struct AvgPool2dOfBatch {
   static constexpr auto schema = "avg_pool2d(Tensor self) -> Tensor";
+  static constexpr auto node_name = "AvgPool2DBackward0";
   Averaging a;
   Tensor forward(Ctx&, const Averaging& how, const Tensor& x) {
     a = how;
-    return average(a, x);
+    return x.dim() == 4 ? average(a, x) : first_of(average(a, batch_of(x)));
   }
   Grads backward(Ctx& ctx, Grads g);
 };
 struct AvgPool2dBackward {
   static constexpr auto schema = "avg_pool2d_backward(Tensor grad) -> Tensor";
+  static constexpr auto node_name = "AvgPool2DBackwardBackward0";
   Averaging a;
   Tensor forward(Ctx&, const Averaging& how, const Tensor& gy) {
     a = how;
-    return spread(a, gy);
+    return gy.dim() == 4 ? spread(a, gy) : first_of(spread(a, batch_of(gy)));
   }
   Grads backward(Ctx&, Grads g) { return {apply<AvgPool2dOfBatch>(a, g[0])}; }
 };
@@ -274,15 +283,13 @@ struct AvgPool2d {
       "zeros "
       "of the padding count unless count_include_pad is false; divisor_override divides instead of the count.";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& x, IntSpan size, OptInts stride, IntSpan padding, bool ceil_mode,
+  Tensor forward(Ctx&, const Tensor& x, IntSpan size, const OptInts& stride, IntSpan padding, bool ceil_mode,
                  bool count_padding, OptInt divisor) {
-    check_images("avg_pool2d", x);
+    check_images("avg_pool2d", x, ErrorKind::Index);
     RL_CHECK(!divisor || *divisor != 0, "avg_pool2d: divisor_override must not be 0");
     const Window w = window_of("avg_pool2d", size, stride, padding, {1, 1}, ceil_mode);
-    const Tensor batch = x.dim() == 4 ? x : unsqueeze(x, 0);
-    const Averaging a{pool_shape("avg_pool2d", batch, w), count_padding, divisor.value_or(0)};
-    Tensor y = apply<AvgPool2dOfBatch>(a, batch);
-    return x.dim() == 4 ? y : squeeze(y, 0);
+    const Averaging a{pool_shape("avg_pool2d", batch_of(x), w), count_padding, divisor.value_or(0)};
+    return apply<AvgPool2dOfBatch>(a, x);
   }
 };
 
