@@ -303,7 +303,11 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
   for (size_t i = 0; i < in.size(); i++) {
     const Tensor* t = in[i];
     // What is read must not be overwritten before its turn: another view of the output's memory is copied.
-    if (!made && !same_view(*t, *out) && overlaps(*t, *out)) t = &(copies[i] = clone(*t));
+    if (!made && !same_view(*t, *out) && overlaps(*t, *out)) {
+      RL_CHECK(!t->is_dense() || !out->is_dense() || t->numel() == 1, std::string(op, strcspn(op, "(")),
+               ": an operand shares part of its memory with the tensor written to", hint("clone() the operand first"));
+      t = &(copies[i] = clone(*t));
+    }
     plan.op[i + 1] = {t->bytes(), t->dtype(), byte_strides(*t, out->sizes())};
   }
   plan.simplify();

@@ -140,6 +140,7 @@ RL_API Tensor mean(const Tensor& t);
 RL_API Tensor mean(const Tensor& t, IntSpan dims, bool keepdim = false);
 RL_API Tensor prod(const Tensor& t, int64_t dim, bool keepdim = false);
 RL_API Tensor amax(const Tensor& t, IntSpan dims, bool keepdim = false);
+RL_API Tensor amin(const Tensor& t, IntSpan dims, bool keepdim = false);
 RL_API Tensor any(const Tensor& t);
 RL_API Tensor all(const Tensor& t);
 

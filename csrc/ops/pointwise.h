@@ -68,6 +68,8 @@ struct Unary : NodeName<F> {
     check_types<F>(schema, x.dtype());
     if constexpr (requires { F::bool_hint; })
       RL_CHECK(x.dtype() != DType::Bool, name_of(schema), " is not defined for bool tensors", hint(F::bool_hint));
+    if constexpr (requires { typename F::for_bool; })
+      if (x.dtype() == DType::Bool) return kernels::pointwise(schema, typename F::for_bool(), 0, DType::Bool, ctx.out, x);
     Tensor y = kernels::pointwise(schema, f, 0, compute_type<F>(x.dtype()), ctx.out, x);
     if constexpr (requires { F::saves; })
       if constexpr (F::saves == Saves::output) ctx.save_output(y);

@@ -337,6 +337,7 @@ Tensor mean(const Tensor& t, IntSpan dims, bool keepdim) {
 }
 Tensor prod(const Tensor& t, int64_t dim, bool keepdim) { return apply<ops::ProdDim>(t, dim, keepdim, ops::OptDType()); }
 Tensor amax(const Tensor& t, IntSpan dims, bool keepdim) { return apply<ops::Amax<true>>(t, dims, keepdim); }
+Tensor amin(const Tensor& t, IntSpan dims, bool keepdim) { return apply<ops::Amax<false>>(t, dims, keepdim); }
 Tensor any(const Tensor& t) { return apply<ops::Any>(t); }
 Tensor all(const Tensor& t) { return apply<ops::All>(t); }
 

@@ -530,6 +530,7 @@ struct LogicalNot {
 struct BitwiseNot {
   static constexpr auto schema = "bitwise_not(Tensor self) -> Tensor";
   static constexpr auto doc = "Each integer with its bits inverted; for bool, logical not.";
+  using for_bool = LogicalNot;
   static constexpr auto types = Types::ints;
   template <class V>
   V forward(V x) const {
