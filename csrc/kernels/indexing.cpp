@@ -208,7 +208,7 @@ Dims IndexPlan::result_strides(const Tensor& x) const {
   }
   std::vector<const Tensor*> pointers;
   for (const Tensor& t : operands) pointers.push_back(&t);
-  return kernels::result_strides(pointers, shape, true);
+  return kernels::result_strides(pointers, shape);
 }
 
 void take_into(const Tensor& out, const Tensor& x, const IndexPlan& plan) {

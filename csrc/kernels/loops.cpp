@@ -197,7 +197,7 @@ void check_writable(const char* op, const Tensor& out) {
 }
 
 // The layout of a new result: that of the first operand whose strides tell, dimension by dimension.
-Dims result_strides(std::span<const Tensor* const> in, IntSpan shape, bool zeros) {
+Dims result_strides(std::span<const Tensor* const> in, IntSpan shape) {
   size_t n = shape.size();
   SmallVec<Dims, kMaxOperands> st;
   for (size_t i = 0; i < in.size(); i++) st.push_back(reversed(byte_strides(*in[i], shape)));
@@ -220,10 +220,12 @@ Dims result_strides(std::span<const Tensor* const> in, IntSpan shape, bool zeros
       else if (c < 0) break;
     }
   }
+  // Without elements the layout is PyTorch's all the same: that of a contiguous tensor, or 0 further out than a size of 0.
+  if (std::is_sorted(order.rbegin(), order.rend())) return contiguous_strides(shape);
   Dims strides;
   strides.resize(n, 1);
   int64_t s = 1;
-  for (int64_t d : order) strides[d] = s, s *= std::max<int64_t>(shape[d], zeros ? 0 : 1);
+  for (int64_t d : order) strides[d] = s, s *= shape[d];
   return strides;
 }
 

@@ -19,9 +19,8 @@ inline Compute compute_of(DType d) { return d == DType::Float64 ? kF64 : is_floa
 RL_API Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::span<const Tensor* const> in,
                         DType compute, DType result, const Tensor* out);
 
-// The layout of a new result of elementwise work over `in`, all broadcast to `shape`. Where a size is 0, what lies
-// further out has stride 0 if `zeros`, as results of indexing do in PyTorch.
-Dims result_strides(std::span<const Tensor* const> in, IntSpan shape, bool zeros = false);
+// The layout of a new result of elementwise work over `in`, all broadcast to `shape`.
+Dims result_strides(std::span<const Tensor* const> in, IntSpan shape);
 
 // Raises where several elements of `out` share a place (it was made by expand()).
 void check_writable(const char* op, const Tensor& out);

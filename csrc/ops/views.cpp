@@ -222,8 +222,20 @@ struct SqueezeAll {
   Grads backward(Ctx&, Grads g) { return {reshape(g[0], shape)}; }
 };
 struct Squeeze {
-  static constexpr auto schema = "squeeze(Tensor self, int[1] dim) -> Tensor";
+  static constexpr auto schema = "squeeze(Tensor self, int dim) -> Tensor";
   static constexpr auto node_name = "SqueezeBackward1";
+  static constexpr Kind kind = Kind::view;
+  Dims shape;
+  Tensor forward(Ctx&, const Tensor& x, int64_t d) {
+    shape = x.sizes();
+    int64_t dim = wrap_dim(d, x.dim());
+    return squeezed(x, [&](int64_t k) { return k == dim; });
+  }
+  Grads backward(Ctx&, Grads g) { return {reshape(g[0], shape)}; }
+};
+struct SqueezeDims {
+  static constexpr auto schema = "squeeze(Tensor self, int[] dim) -> Tensor";
+  static constexpr auto node_name = "SqueezeBackward2";
   static constexpr Kind kind = Kind::view;
   Dims shape;
   Tensor forward(Ctx&, const Tensor& x, IntSpan dims) {
@@ -371,9 +383,14 @@ struct SqueezeAllInplace {
   Tensor forward(Ctx&, const Tensor& x) { return become<SqueezeAll>(x, schema); }
 };
 struct SqueezeInplace {
-  static constexpr auto schema = "squeeze_(Tensor self, int[1] dim) -> Tensor";
+  static constexpr auto schema = "squeeze_(Tensor self, int dim) -> Tensor";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& x, IntSpan d) { return become<Squeeze>(x, schema, d); }
+  Tensor forward(Ctx&, const Tensor& x, int64_t d) { return become<Squeeze>(x, schema, d); }
+};
+struct SqueezeDimsInplace {
+  static constexpr auto schema = "squeeze_(Tensor self, int[] dim) -> Tensor";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x, IntSpan d) { return become<SqueezeDims>(x, schema, d); }
 };
 
 RL_BIND(AsStrided, both)
@@ -386,6 +403,7 @@ RL_BIND(T, both)
 RL_BIND(Unsqueeze, both)
 RL_BIND(SqueezeAll, both)
 RL_BIND(Squeeze, both)
+RL_BIND(SqueezeDims, both)
 RL_BIND(Select, both)
 RL_BIND(Slice, hidden)
 RL_BIND(Narrow, both)
@@ -396,6 +414,7 @@ RL_BIND(TInplace, method)
 RL_BIND(UnsqueezeInplace, method)
 RL_BIND(SqueezeAllInplace, method)
 RL_BIND(SqueezeInplace, method)
+RL_BIND(SqueezeDimsInplace, method)
 
 }  // namespace
 }  // namespace ops
@@ -409,7 +428,7 @@ Tensor expand(const Tensor& t, IntSpan shape) { return apply<ops::Expand>(t, sha
 Tensor permute(const Tensor& t, IntSpan dims) { return apply<ops::Permute>(t, dims); }
 Tensor transpose(const Tensor& t, int64_t a, int64_t b) { return apply<ops::Transpose>(t, a, b); }
 Tensor unsqueeze(const Tensor& t, int64_t dim) { return apply<ops::Unsqueeze>(t, dim); }
-Tensor squeeze(const Tensor& t, int64_t dim) { return apply<ops::Squeeze>(t, IntSpan(&dim, 1)); }
+Tensor squeeze(const Tensor& t, int64_t dim) { return apply<ops::Squeeze>(t, dim); }
 Tensor select_index(const Tensor& t, int64_t dim, int64_t i) { return apply<ops::Select>(t, dim, i); }
 Tensor slice(const Tensor& t, int64_t dim, OptInt a, OptInt b, int64_t step) { return apply<ops::Slice>(t, dim, a, b, step); }
 Tensor narrow(const Tensor& t, int64_t dim, int64_t a, int64_t n) { return apply<ops::Narrow>(t, dim, a, n); }
