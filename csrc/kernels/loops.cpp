@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "base/thread_pool.h"
 #include "base/unlocked.h"
@@ -221,7 +222,7 @@ Dims result_strides(std::span<const Tensor* const> in, IntSpan shape) {
     }
   }
   // Without elements the layout is PyTorch's all the same: that of a contiguous tensor, or 0 further out than a size of 0.
-  if (std::is_sorted(order.rbegin(), order.rend())) return contiguous_strides(shape);
+  if (std::is_sorted(order.begin(), order.end(), std::greater<int64_t>())) return contiguous_strides(shape);
   Dims strides;
   strides.resize(n, 1);
   int64_t s = 1;
