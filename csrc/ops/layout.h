@@ -1,5 +1,6 @@
 // What operations need to call kernels that take float32 or float64, and images in one of two layouts.
 #pragma once
+#include "autograd/apply.h"
 #include "kernels/cpu/conv2d.h"
 #include "kernels/loops.h"
 
@@ -18,13 +19,17 @@ namespace rushlight::ops {
 // The dtype that kernels compute in.
 inline DType float_of(const Tensor& t) { return t.dtype() == DType::Float64 ? DType::Float64 : DType::Float32; }
 
+// Operations that write results of their own dtype only into out=.
+inline void check_out_dtype(const char* op, const Ctx& ctx, DType d) {
+  if (ctx.out && !ctx.inplace)
+    RL_CHECK(ctx.out->dtype() == d, op, ": out= has dtype ", ctx.out->dtype(), ", the result is ", d);
+}
+
 // f(float()) or f(double()).
 template <class F>
 void visit_float(DType d, F&& f) {
-  if (d == DType::Float32)
-    f(float());
-  else
-    f(double());
+  if (d == DType::Float32) f(float());
+  else f(double());
 }
 
 // t in that dtype and contiguous: itself where it already is.

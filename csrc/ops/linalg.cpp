@@ -4,6 +4,7 @@
 
 #include "kernels/loops.h"
 #include "kernels/product.h"
+#include "ops/layout.h"
 #include "ops/registry.h"
 
 namespace rushlight {
@@ -37,6 +38,7 @@ struct Mm {
   static constexpr auto schema = "mm(Tensor self, Tensor mat2) -> Tensor";
   static constexpr auto doc = "The product of two matrices, (m, k) and (k, n).";
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
+    check_out_dtype("mm", ctx, a.dtype());
     check_dim("mm", "self", a, 2), check_dim("mm", "mat2", b, 2);
     check_inner("mm", a, a.sizes()[1], b, b.sizes()[0]);
     check_dtypes("mm", a, b);
@@ -91,7 +93,8 @@ struct Bmm {
   static constexpr auto schema = "bmm(Tensor self, Tensor mat2) -> Tensor";
   static constexpr auto doc = "The products of matrices in two equally long batches, (b, m, k) and (b, k, n).";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& a, const Tensor& b) {
+  Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
+    check_out_dtype("bmm", ctx, a.dtype());
     check_dim("bmm", "self", a, 3), check_dim("bmm", "mat2", b, 3);
     RL_CHECK(a.sizes()[0] == b.sizes()[0], "bmm: the batches have different lengths: ", a.sizes(), " and ", b.sizes(),
              hint("matmul() broadcasts batches"));
@@ -109,6 +112,7 @@ struct Mv {
   static constexpr auto schema = "mv(Tensor self, Tensor vec) -> Tensor";
   static constexpr auto doc = "The product of a matrix (m, k) and a vector (k).";
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& v) {
+    check_out_dtype("mv", ctx, a.dtype());
     check_dim("mv", "self", a, 2), check_dim("mv", "vec", v, 1);
     check_inner("mv", a, a.sizes()[1], v, v.sizes()[0]);
     check_dtypes("mv", a, v);
@@ -147,6 +151,7 @@ struct Dot {
   static constexpr auto schema = "dot(Tensor self, Tensor tensor) -> Tensor";
   static constexpr auto doc = "The sum of the products of two equally long vectors' elements.";
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
+    check_out_dtype("dot", ctx, a.dtype());
     check_dim("dot", "self", a, 1), check_dim("dot", "tensor", b, 1);
     RL_CHECK(a.sizes() == b.sizes(), "dot: the vectors have different lengths, ", a.sizes()[0], " and ", b.sizes()[0]);
     check_dtypes("dot", a, b);
@@ -167,7 +172,8 @@ struct Matmul {
       "The matrix product. Of two vectors it is a number; a matrix and a vector give a vector; more dimensions are "
       "batches of matrices, and are broadcast.";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& a, const Tensor& b) {
+  Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
+    check_out_dtype("matmul", ctx, a.dtype());
     const int64_t da = a.dim(), db = b.dim();
     RL_CHECK(da > 0 && db > 0, "matmul: both tensors must have at least one dimension, got shapes ", a.sizes(), " and ",
              b.sizes(), hint("use a * b to multiply by a number"));
@@ -206,6 +212,7 @@ struct AddProduct {
   Scalar beta, alpha;
   Tensor run(const char* op, Ctx& ctx, const Tensor& x, const Tensor& a, const Tensor& b, Scalar be, Scalar al) {
     beta = be, alpha = al;
+    check_out_dtype(op, ctx, x.dtype());
     check_dtypes(op, a, b), check_dtypes(op, x, a);
     RL_CHECK(is_floating(x.dtype()) || !(beta.is_floating() || alpha.is_floating()), op,
              ": beta and alpha must be integers for ", x.dtype(), " tensors, got ", beta, " and ", alpha);

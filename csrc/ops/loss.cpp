@@ -94,10 +94,7 @@ struct Classes {
     if (reduction == mean) total = sums.weight;
     if (each()) return y;
     const double value = reduction == mean ? sums.loss / sums.weight : sums.loss;
-    if (compute == DType::Float32)
-      *y.data<float>() = float(value);
-    else
-      *y.data<double>() = value;
+    visit_float(compute, [&](auto tag) { *y.data<decltype(tag)>() = decltype(tag)(value); });
     return y;
   }
 
@@ -134,14 +131,10 @@ Named name_of(const Tensor& x, int64_t reduction, double smoothing) {
 template <template <Named> class Op, class... A>
 Tensor apply_named(Named named, const A&... a) {
   switch (named) {
-    case flat:
-      return apply<Op<flat>>(a...);
-    case spatial:
-      return apply<Op<spatial>>(a...);
-    case reshaped:
-      return apply<Op<reshaped>>(a...);
-    case smoothed:
-      break;
+    case flat: return apply<Op<flat>>(a...);
+    case spatial: return apply<Op<spatial>>(a...);
+    case reshaped: return apply<Op<reshaped>>(a...);
+    case smoothed: break;
   }
   return apply<Op<smoothed>>(a...);
 }
@@ -271,29 +264,20 @@ struct SquaredError {
   Tensor forward(Ctx& ctx, const Tensor& x, const Tensor& y, int64_t how) {
     reduction = how;
     ctx.save(x), ctx.save(y);
-    Dims shape;
-    if (how == none) shape = x.sizes();
-    if (x.is_meta()) return empty(shape, x.dtype(), x.device());
+    if (how == none) return square(x - y);  // not recorded here
+    if (x.is_meta()) return empty({}, x.dtype(), x.device());
     const DType d = float_of(x);
     const Tensor a = ready(x, d), b = ready(y, d);
-    Tensor out = empty(shape, d);
+    Tensor out = empty({}, d);
     const int64_t n = x.numel();
-    if (how == none) {
+    double total;
+    {
       Unlocked unlocked(n / 4);
-      RL_CALL_FLOAT(squared_errors, d, a.data<T>(), b.data<T>(), n, out.data<T>())
-    } else {
-      double total;
-      {
-        Unlocked unlocked(n / 4);
-        total = d == DType::Float32 ? kernels::squared_error_f32(a.data<float>(), b.data<float>(), n)
-                                    : kernels::squared_error_f64(a.data<double>(), b.data<double>(), n);
-      }
-      if (how == mean) total /= double(n);
-      if (d == DType::Float32)
-        *out.data<float>() = float(total);
-      else
-        *out.data<double>() = total;
+      total = d == DType::Float32 ? kernels::squared_error_f32(a.data<float>(), b.data<float>(), n)
+                                  : kernels::squared_error_f64(a.data<double>(), b.data<double>(), n);
     }
+    if (how == mean) total /= double(n);
+    visit_float(d, [&](auto tag) { *out.data<decltype(tag)>() = decltype(tag)(total); });
     return in_dtype_of(x, out);
   }
   Grads backward(Ctx& ctx, Grads g) {

@@ -58,6 +58,7 @@ struct SoftmaxOf {
     const DType to = dtype.value_or(x.dtype());
     RL_CHECK_KIND(is_floating(to), NotImplemented, log ? "log_softmax" : "softmax", " is not implemented for ", to,
                   hint("convert with .float(), or pass dtype=rushlight.float32"));
+    check_out_dtype(log ? "log_softmax" : "softmax", ctx, to);
     Tensor y = softmax_forward<log>(x, dim, to);
     ctx.save_output(y);
     return y;

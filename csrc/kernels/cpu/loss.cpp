@@ -182,13 +182,6 @@ double squared_error(const T* x, const T* y, int64_t n) {
 }
 
 template <class T>
-void squared_errors(const T* x, const T* y, int64_t n, T* out) {
-  parallel_for(0, n, kGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) out[i] = (x[i] - y[i]) * (x[i] - y[i]);
-  });
-}
-
-template <class T>
 void scaled_error(const T* x, const T* y, int64_t n, double scale, T* out) {
   const T f = T(scale);
   parallel_for(0, n, kGrain, [=](int64_t begin, int64_t end) {
@@ -211,7 +204,6 @@ void scaled_error(const T* x, const T* y, int64_t n, double scale, T* out) {
     cross_entropy_backward(s, logp, weight, grad, each, scale, out);                                                 \
   }                                                                                                                  \
   double squared_error_##suffix(const T* x, const T* y, int64_t n) { return squared_error(x, y, n); }                \
-  void squared_errors_##suffix(const T* x, const T* y, int64_t n, T* out) { squared_errors(x, y, n, out); }          \
   void scaled_error_##suffix(const T* x, const T* y, int64_t n, double scale, T* out) {                              \
     scaled_error(x, y, n, scale, out);                                                                               \
   }

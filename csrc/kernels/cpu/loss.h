@@ -37,11 +37,9 @@ RL_KERNEL(void, cross_entropy_backward_f32, const ClassLoss& s, const float* log
 RL_KERNEL(void, cross_entropy_backward_f64, const ClassLoss& s, const double* logp, const double* weight,
           const double* grad, bool each, double scale, double* out)
 
-// The sum of (x - y)^2; and (x - y)^2 of each; and scale * (x - y).
+// The sum of (x - y)^2; and scale * (x - y).
 RL_KERNEL(double, squared_error_f32, const float* x, const float* y, int64_t n)
 RL_KERNEL(double, squared_error_f64, const double* x, const double* y, int64_t n)
-RL_KERNEL(void, squared_errors_f32, const float* x, const float* y, int64_t n, float* out)
-RL_KERNEL(void, squared_errors_f64, const double* x, const double* y, int64_t n, double* out)
 RL_KERNEL(void, scaled_error_f32, const float* x, const float* y, int64_t n, double scale, float* out)
 RL_KERNEL(void, scaled_error_f64, const double* x, const double* y, int64_t n, double scale, double* out)
 
