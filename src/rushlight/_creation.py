@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _C
 from ._C import Tensor
+from .overrides import overridable
 
 
 def _shape(args, size):
@@ -32,6 +33,7 @@ def _store(result, out):
     return out.copy_(result)
 
 
+@overridable
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """A new tensor that holds a copy of ``data``.
 
@@ -102,6 +104,7 @@ def from_numpy(array) -> Tensor:
     return _C._from_numpy(array)
 
 
+@overridable
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """``data`` as a tensor, sharing its memory where that is possible; history is kept."""
     if isinstance(data, Tensor):
@@ -125,6 +128,7 @@ def from_dlpack(x) -> Tensor:
     return _C._from_dlpack(x.__dlpack__() if hasattr(x, "__dlpack__") else x)
 
 
+@overridable
 def empty(
     *args,
     size=None,
@@ -147,6 +151,7 @@ def empty(
     return _finish(_C._empty(shape, dtype, device), requires_grad)
 
 
+@overridable
 def zeros(
     *args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
@@ -162,6 +167,7 @@ def zeros(
     return _finish(_store(_C._full(_shape(args, size), 0, dtype, device), out), requires_grad)
 
 
+@overridable
 def ones(
     *args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
@@ -171,6 +177,7 @@ def ones(
     return _finish(_store(_C._full(_shape(args, size), 1, dtype, device), out), requires_grad)
 
 
+@overridable
 def full(
     size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
@@ -185,6 +192,7 @@ def _like(input, dtype, device, memory_format, requires_grad):
     return result
 
 
+@overridable
 def empty_like(
     input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False
 ) -> Tensor:
@@ -192,6 +200,7 @@ def empty_like(
     return _finish(_like(input, dtype, device, memory_format, requires_grad), requires_grad)
 
 
+@overridable
 def zeros_like(
     input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False
 ) -> Tensor:
@@ -199,6 +208,7 @@ def zeros_like(
     return _finish(_like(input, dtype, device, memory_format, requires_grad).zero_(), requires_grad)
 
 
+@overridable
 def ones_like(
     input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False
 ) -> Tensor:
@@ -206,6 +216,7 @@ def ones_like(
     return _finish(_like(input, dtype, device, memory_format, requires_grad).fill_(1), requires_grad)
 
 
+@overridable
 def full_like(
     input,
     fill_value,
@@ -221,6 +232,7 @@ def full_like(
     return _finish(_like(input, dtype, device, memory_format, requires_grad).fill_(fill_value), requires_grad)
 
 
+@overridable
 def empty_strided(
     size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
@@ -235,6 +247,7 @@ def _number_dtype(*numbers):
     return _C.get_default_dtype()
 
 
+@overridable
 def arange(
     start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
@@ -260,6 +273,7 @@ def range_(start, end=None, step=1, **options) -> Tensor:
     return arange(start, end + step * 0.5, step, dtype=options.pop("dtype", _C.get_default_dtype()), **options)
 
 
+@overridable
 def linspace(
     start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
@@ -272,12 +286,14 @@ def linspace(
     return _finish(_store(result, out), requires_grad)
 
 
+@overridable
 def logspace(start, end, steps, base=10.0, **options) -> Tensor:
     """``steps`` numbers from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
     requires_grad = options.pop("requires_grad", False)
     return _finish(base ** linspace(start, end, steps, **options), requires_grad)
 
 
+@overridable
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """The n x m matrix with ones on its diagonal and zeros elsewhere."""
     m = n if m is None else m
@@ -290,6 +306,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     return _finish(_store(result, out), requires_grad)
 
 
+@overridable
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor:
     """A one-dimensional tensor over the memory of any object with a buffer.
 

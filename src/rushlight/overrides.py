@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import wraps
-
 from . import _C
 from ._C import Tensor
+from ._decorators import wraps
 
 _modes: list = []
 

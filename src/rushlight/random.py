@@ -9,6 +9,7 @@ from . import _C
 from ._C import Generator, Tensor, default_generator
 from ._composites.shape import broadcast_shapes
 from ._creation import _finish, _like, _shape, _store
+from .overrides import overridable
 
 
 def manual_seed(seed) -> Generator:
@@ -57,6 +58,7 @@ class fork_rng:
             set_rng_state(self._state)
 
 
+@overridable
 def rand(
     *args,
     size=None,
@@ -75,6 +77,7 @@ def rand(
     return _finish(_C._empty(shape, dtype, device).uniform_(generator=generator), requires_grad)
 
 
+@overridable
 def randn(
     *args,
     size=None,
@@ -93,6 +96,7 @@ def randn(
     return _finish(_C._empty(shape, dtype, device).normal_(generator=generator), requires_grad)
 
 
+@overridable
 def randint(
     *args,
     low=0,
@@ -127,6 +131,7 @@ def randint(
     return _finish(result.random_(low, high, generator=generator), requires_grad)
 
 
+@overridable
 def randperm(
     n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
@@ -139,6 +144,7 @@ def randperm(
     return _finish(_store(result, out), requires_grad)
 
 
+@overridable
 def rand_like(
     input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
 ) -> Tensor:
@@ -146,6 +152,7 @@ def rand_like(
     return _finish(_like(input, dtype, device, memory_format, False).uniform_(generator=generator), requires_grad)
 
 
+@overridable
 def randn_like(
     input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
 ) -> Tensor:
@@ -153,6 +160,7 @@ def randn_like(
     return _finish(_like(input, dtype, device, memory_format, False).normal_(generator=generator), requires_grad)
 
 
+@overridable
 def randint_like(
     input,
     low,
@@ -173,6 +181,7 @@ def randint_like(
     )
 
 
+@overridable
 def normal(
     mean,
     std=1.0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _C
 from .._C import Tensor
+from .._decorators import wraps
 
 
 class FunctionCtx:
@@ -230,7 +231,6 @@ class Function(metaclass=FunctionMeta):
 
 def once_differentiable(backward):
     """Decorates a ``backward`` that is not itself differentiable: differentiating twice raises an error."""
-    from functools import wraps
 
     @wraps(backward)
     def wrapper(ctx, *grads):

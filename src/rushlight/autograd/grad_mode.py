@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import wraps
-
 from .. import _C
+from .._decorators import wraps
 
 _generator_flags = 0x20  # inspect.CO_GENERATOR, without importing inspect
 
