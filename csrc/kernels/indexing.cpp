@@ -24,14 +24,10 @@ void check_device(const Tensor& a, const Tensor& b) {
 template <class F>
 void visit_size(DType d, F&& f) {
   switch (itemsize(d)) {
-    case 1:
-      return f(Tag<uint8_t>());
-    case 2:
-      return f(Tag<uint16_t>());
-    case 4:
-      return f(Tag<uint32_t>());
-    default:
-      return f(Tag<uint64_t>());
+    case 1: return f(Tag<uint8_t>());
+    case 2: return f(Tag<uint16_t>());
+    case 4: return f(Tag<uint32_t>());
+    default: return f(Tag<uint64_t>());
   }
 }
 
@@ -41,16 +37,11 @@ T combine(Combine how, T a, T b) {
     return how == Combine::assign ? b : how == Combine::add || how == Combine::maximum ? (a || b) : (a && b);
   } else {
     switch (how) {
-      case Combine::add:
-        return T(a + b);
-      case Combine::multiply:
-        return T(a * b);
-      case Combine::minimum:
-        return b != b || b < a ? b : a;
-      case Combine::maximum:
-        return b != b || b > a ? b : a;
-      default:
-        return b;
+      case Combine::add: return T(a + b);
+      case Combine::multiply: return T(a * b);
+      case Combine::minimum: return b != b || b < a ? b : a;
+      case Combine::maximum: return b != b || b > a ? b : a;
+      default: return b;
     }
   }
 }
@@ -132,10 +123,8 @@ IndexPlan::IndexPlan(const Tensor& x, std::span<const Tensor> given) {
   for (size_t d = 0; d < given.size(); d++) {
     if (!given[d]) continue;
     check_device(x, given[d]);
-    if (first < 0)
-      first = d;
-    else
-      adjacent &= last + 1 == int64_t(d);
+    if (first < 0) first = d;
+    else adjacent &= last + 1 == int64_t(d);
     last = d;
     try {
       broadcast = broadcast_shapes(broadcast, given[d].sizes());
@@ -202,8 +191,11 @@ std::vector<int64_t> IndexPlan::offsets() const {
 Dims IndexPlan::result_strides(const Tensor& x) const {
   std::vector<Tensor> operands{alias(x, shape, own_strides, x.offset())};
   for (const Tensor& t : indices) {
-    Dims steps(shape.size(), 0);
-    for (size_t d = 0; d < n; d++) steps[at + d] = t.strides()[d];
+    Dims wide(shape.size(), 1);
+    for (size_t d = 0; d < n; d++) wide[at + d] = t.sizes()[d];
+    Dims steps = view_strides(t.sizes(), t.strides(), wide).value_or(Dims(shape.size(), 0));
+    for (size_t d = 0; d < shape.size(); d++)
+      if ((d < at || d >= at + n) && shape[d] != 1) steps[d] = 0;
     operands.push_back(alias(x, shape, steps, x.offset()));
   }
   std::vector<const Tensor*> pointers;
@@ -398,8 +390,7 @@ void scatter_into(const Tensor& x, int64_t dim, const Tensor& index, const Tenso
       }
     });
   };
-  if (how == Combine::assign)
-    visit_size(x.dtype(), [&](auto tag) { run(tag, [](auto, auto b) { return b; }); });
+  if (how == Combine::assign) visit_size(x.dtype(), [&](auto tag) { run(tag, [](auto, auto b) { return b; }); });
   else
     visit(x.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;

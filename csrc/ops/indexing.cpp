@@ -251,10 +251,16 @@ struct IndexFill {
   }
   Grads backward(Ctx& ctx, Grads g) {
     Tensor index = ctx.get(0), self = ctx.need(0) ? index_fill(g[0], dim, index, 0) : Tensor();
-    if constexpr (tensor)
-      return {self, Tensor(), ctx.need(2) ? sum(index_select(g[0], dim, index)) : Tensor()};
-    else
-      return {self};
+    if constexpr (tensor) return {self, Tensor(), ctx.need(2) ? sum(at(g[0], index)) : Tensor()};
+    else return {self};
+  }
+
+ private:
+  Tensor at(const Tensor& g, const Tensor& index) const {  // as index_select, but negative indices count from the end
+    std::vector<Tensor> indices(g.dim() ? dim + 1 : 0);
+    if (indices.empty()) return g;
+    indices[dim] = index;
+    return rushlight::index(g, indices);
   }
 };
 
@@ -420,12 +426,10 @@ Scalar neutral(Reduce how, DType d) {
   bool low = how == Reduce::amax;
   return visit(d, [&](auto tag) -> Scalar {
     using T = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<T, bool>)
-      return Scalar(!low);
+    if constexpr (std::is_same_v<T, bool>) return Scalar(!low);
     else if constexpr (std::is_integral_v<T>)
       return Scalar(int64_t(low ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max()));
-    else
-      return low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    else return low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   });
 }
 
@@ -468,11 +472,11 @@ struct ScatterReduce {
 
   Grads backward(Ctx& ctx, Grads grads) {
     Tensor g = grads[0], x = ctx.get(0), index = ctx.get(1), src = ctx.get(2), out = ctx.get(3), gx, gs;
+    Dims src_shape = src.sizes();
+    for (int64_t d = 0; d < index.dim() && src.dim() == index.dim(); d++) src = narrow(src, d, 0, index.sizes()[d]);
     auto kept = [&](const Tensor& t) { return include ? t : scatter(t, dim, index, zeros(index.sizes(), t.dtype())); };
     switch (how) {
-      case Reduce::sum:
-        gx = kept(g), gs = gather(g, dim, index);
-        break;
+      case Reduce::sum: gx = kept(g), gs = gather(g, dim, index); break;
       case Reduce::mean: {
         Tensor each = div(g, as(count(x, index), g));
         gx = kept(each), gs = gather(each, dim, index);
@@ -500,7 +504,7 @@ struct ScatterReduce {
         break;
       }
     }
-    return {gx, Tensor(), gs};
+    return {gx, Tensor(), padded(gs, src_shape)};
   }
 
  private:
@@ -592,10 +596,8 @@ struct MaskedFill {
   }
   Grads backward(Ctx& ctx, Grads g) {
     Tensor mask = ctx.get(0), self = ctx.need(0) ? masked_fill(g[0], mask, 0) : Tensor();
-    if constexpr (tensor)
-      return {self, Tensor(), ctx.need(2) ? sum(where(mask, g[0], wrapped_number(0.0))) : Tensor()};
-    else
-      return {self};
+    if constexpr (tensor) return {self, Tensor(), ctx.need(2) ? sum(where(mask, g[0], wrapped_number(0.0))) : Tensor()};
+    else return {self};
   }
 };
 
@@ -700,10 +702,8 @@ struct Bincount {
     DType d = !weights ? DType::Int64 : weights.dtype() == DType::Float32 ? DType::Float32 : DType::Float64;
     Tensor out = zeros({std::max(minlength, top + 1)}, d, x.device());
     Tensor ones;
-    if (weights)
-      ones = kernels::cast(weights, d);
-    else
-      ones = full({}, 1, d, x.device());
+    if (weights) ones = kernels::cast(weights, d);
+    else ones = full({}, 1, d, x.device());
     kernels::put_at(out, plan_along(out, 0, c), ones, Combine::add);
     return out;
   }

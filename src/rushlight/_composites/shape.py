@@ -146,7 +146,7 @@ def broadcast_tensors(*tensors):
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tensors[0]
     shape = broadcast_shapes(*(t.shape for t in tensors))
-    return tuple(t.expand(shape) for t in tensors)
+    return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)
 
 
 def broadcast_shapes(*shapes):
@@ -221,7 +221,7 @@ def meshgrid(*tensors, indexing=None):
         own[i] = -1
         grids.append(t.reshape(own).expand(shape))
     if swap:
-        grids[:2] = grids[1].transpose(0, 1), grids[0].transpose(0, 1)
+        grids[:2] = grids[1], grids[0]
     return tuple(grids)
 
 
