@@ -21,7 +21,7 @@ Tensor conv_forward(const Conv2dShape& s, const Tensor& input, const Tensor& w, 
   Tensor y = empty_image({s.n, s.c_out, s.h_out, s.w_out}, last, input);
   if (y.is_meta() || y.numel() == 0) return in_dtype_of(input, y);
   const Image x(input, y.dtype()), weight(w, y.dtype());
-  const Tensor bias = b ? kernels::contiguous(kernels::cast(b, y.dtype())) : b;
+  const Tensor bias = b ? ready(b, y.dtype()) : b;
   const Layout to = last ? Layout::channels_last : Layout::channels_first;
   {
     Unlocked unlocked(work_of(s));
@@ -214,7 +214,31 @@ struct Conv2d {
   }
 };
 
+// padding="same" or "valid".
+struct Conv2dPaddedByName {
+  static constexpr auto schema =
+      "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", "
+      "int[2] dilation=1, int groups=1) -> Tensor";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx& ctx, const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride,
+                 std::string_view padding, IntSpan dilation, int64_t groups) {
+    if (padding == "valid") return Conv2d().forward(ctx, input, weight, bias, stride, {0, 0}, dilation, groups);
+    RL_CHECK(padding == "same", "conv2d: padding is '", padding, "'", hint("use 'valid', 'same' or numbers"));
+    RL_CHECK(stride[0] == 1 && stride[1] == 1, "padding='same' is not supported for strided convolutions (stride is ",
+             stride, ")", hint("give the padding in numbers"));
+    check_images("conv2d", input, weight, bias);
+    const int64_t total[] = {dilation[0] * (weight.sizes()[2] - 1), dilation[1] * (weight.sizes()[3] - 1)};
+    // Of an odd total the larger half belongs at the end: pad both sides by it and drop what comes of it at the start.
+    const int64_t pad[] = {(total[0] + 1) / 2, (total[1] + 1) / 2};
+    Tensor y = Conv2d().forward(ctx, input, weight, bias, stride, IntSpan(pad, 2), dilation, groups);
+    for (int64_t i = 0; i < 2; i++)
+      if (total[i] % 2) y = narrow(y, i - 2, 1, y.size(i - 2) - 1);
+    return y;
+  }
+};
+
 RL_BIND(Conv2d, function)
+RL_BIND(Conv2dPaddedByName, function)
 
 }  // namespace
 }  // namespace ops
