@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import pathlib
 import sys
 
 import pytest
@@ -16,6 +17,19 @@ def pytest_xdist_auto_num_workers(config):
     if named and all("::" in name for name in named):
         return 0
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def pytest_collection_modifyitems(items):
+    """Tests of what is not done yet are listed in not_yet.txt: they must fail, so that none stays there once it holds.
+
+    A line with an exclamation mark in front is not even run (it would crash or hang).
+    """
+    lines = pathlib.Path(__file__).with_name("not_yet.txt").read_text().splitlines()
+    listed = {line.lstrip("!"): line.startswith("!") for line in lines if line and not line.startswith("#")}
+    for item in items:
+        crashes = listed.get(item.nodeid)
+        if crashes is not None:
+            item.add_marker(pytest.mark.xfail(reason="listed in tests/not_yet.txt", strict=True, run=not crashes))
 
 
 @pytest.fixture(autouse=True)
