@@ -194,14 +194,10 @@ def definition(name: str, signatures: list[str], indent: str = "") -> list[str]:
 
 def operation(name: str, indent: str) -> list[str]:
     """All signatures of an operation, as a function or as a method of Tensor (then indented)."""
-    found = schemas.get(name)
-    in_place = not found
-    out = _C._takes_out(name)
-    return definition(
-        name,
-        [s for schema in found or schemas[name[:-1]] for s in schema.signatures(bool(indent), in_place, out)],
-        indent,
-    )
+    found, in_place, out = _C._describe(name)
+    in_place |= name.endswith("_")  # transpose_ and the like have schemas of their own
+    signatures = [s for text in found for s in Schema(text).signatures(bool(indent), in_place, out)]
+    return definition(name, signatures, indent)
 
 
 def plain(annotation: str) -> str:
@@ -289,11 +285,6 @@ def tensor_class() -> list[str]:
     return [*lines, ""]
 
 
-schemas: dict[str, list[Schema]] = {}
-for text in _C._registered_ops():
-    schemas.setdefault(text.split("(")[0], []).append(Schema(text))
-
-
 def stub() -> str:
     lines = [HEAD]
     classes = {n: v for n, v in vars(_C).items() if isinstance(v, type) and n != "Tensor"}
@@ -306,9 +297,9 @@ def stub() -> str:
             lines += [f"class {name}(_type): ...", ""]
         else:
             lines += bound_class(name, cls)
-    for name, found in sorted(schemas.items()):
-        if fields := next(filter(None, (schema.fields() for schema in found)), None):
-            lines += [f"class _return_{name}(NamedTuple):", *(f"    {f}: Tensor" for f in fields), ""]
+    named = {schema.name: schema.fields() for schema in map(Schema, _C._registered_ops()) if schema.fields()}
+    for name, fields in sorted(named.items()):
+        lines += [f"class _return_{name}(NamedTuple):", *(f"    {f}: Tensor" for f in fields), ""]
     lines += tensor_class()
     for name, value in sorted(vars(_C).items()):
         if name in classes or name == "Tensor" or (name.startswith("__") and name.endswith("__")):

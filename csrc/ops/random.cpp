@@ -35,6 +35,14 @@ void visit_float(const Tensor& t, F&& f) {
   else f(t.data<float>());
 }
 
+// Rounding to a half type may reach `to`, which is outside: such a number becomes `from`.
+template <class H>
+void keep_below(float* p, int64_t n, double from, double to) {
+  const float bound = float(H(float(to)));
+  for (int64_t i = 0; i < n; i++)
+    if (float(H(p[i])) == bound) p[i] = float(from);
+}
+
 struct Uniform {
   static constexpr auto schema =
       "uniform(Tensor self, float from=0, float to=1, *, Generator? generator=None) -> Tensor";
@@ -44,6 +52,8 @@ struct Uniform {
     RL_CHECK(from <= to, "uniform_: expects from <= to, got from ", from, " and to ", to);
     return fill_memory(ctx.out ? *ctx.out : empty_like(self), [&](const Tensor& t) {
       visit_float(t, [&](auto* p) { kernels::random_uniform(*g, p, t.numel(), from, to); });
+      if (self.dtype() == DType::Float16) keep_below<Half>(t.data<float>(), t.numel(), from, to);
+      if (self.dtype() == DType::BFloat16) keep_below<BFloat16>(t.data<float>(), t.numel(), from, to);
     });
   }
   Grads backward(Ctx&, Grads g) { return {zeros_like(g[0])}; }
@@ -92,11 +102,13 @@ std::pair<double, double> whole_range(DType d) {
   });
 }
 
-Tensor integers(const char* op, Ctx& ctx, const Tensor& self, int64_t from, int64_t to, Generator* g) {
-  RL_CHECK(from < to, op, ": expects from < to, got from ", from, " and to ", to);
+// Without `to`, up to the largest one.
+Tensor integers(const char* op, Ctx& ctx, const Tensor& self, int64_t from, OptInt to, Generator* g) {
   auto [low, high] = whole_range(self.dtype());
-  RL_CHECK(double(from) >= low && double(to) - 1 <= high, op, ": [", from, ", ", to, ") does not fit ", self.dtype());
-  uint64_t range = uint64_t(to) - uint64_t(from);
+  const int64_t last = to ? *to - 1 : high < 9e18 ? int64_t(high) : INT64_MAX;
+  RL_CHECK(to ? from < *to : from <= last, op, ": expects from < to, got from ", from, " and to ", to.value_or(last));
+  RL_CHECK(double(from) >= low && double(last) <= high, op, ": [", from, ", ", last, "] does not fit ", self.dtype());
+  uint64_t range = uint64_t(last) - uint64_t(from) + 1;
   Tensor out = ctx.out ? *ctx.out : empty_like(self);
   return fill_memory(out, [&](const Tensor& t) {
     visit(t.dtype(), [&](auto tag) {
@@ -110,8 +122,7 @@ Tensor integers(const char* op, Ctx& ctx, const Tensor& self, int64_t from, int6
 struct RandomBetween {
   static constexpr auto schema = "random(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor";
   Tensor forward(Ctx& ctx, const Tensor& self, int64_t from, OptInt to, Generator* g) {
-    double high = whole_range(self.dtype()).second;
-    return integers("random_", ctx, self, from, to.value_or(high >= 9.2e18 ? INT64_MAX : int64_t(high) + 1), g);
+    return integers("random_", ctx, self, from, to, g);
   }
 };
 struct RandomBelow {
@@ -156,6 +167,27 @@ struct BernoulliFill {
     });
   }
   Grads backward(Ctx&, Grads g) { return {zeros_like(g[0])}; }
+};
+
+struct BernoulliFillEach {
+  static constexpr auto schema = "bernoulli(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor";
+  Tensor forward(Ctx& ctx, const Tensor& self, const Tensor& p, Generator* g) {
+    check_floating("bernoulli_", p);
+    Tensor out = ctx.out ? *ctx.out : empty_like(self);
+    Tensor each = empty_like(out, p.dtype() == DType::Float64 ? DType::Float64 : DType::Float32);
+    kernels::copy_into(each, expand(p, out.sizes()));
+    return fill_memory(out, [&](const Tensor& t) {
+      visit_float(each, [&](auto* q) {
+        for (int64_t i = 0; i < t.numel(); i++) check_probability("bernoulli_", double(q[i]));
+        visit(t.dtype(), [&](auto tag) {
+          using T = typename decltype(tag)::type;
+          if constexpr (!std::is_same_v<T, Half> && !std::is_same_v<T, BFloat16>)
+            kernels::random_bernoulli(*g, t.data<T>(), t.numel(), q);
+        });
+      });
+    });
+  }
+  Grads backward(Ctx&, Grads g) { return {zeros_like(g[0]), Tensor()}; }
 };
 
 // bernoulli(probabilities): one draw for each element, of the tensor's own dtype.
@@ -288,6 +320,7 @@ RL_BIND(Normal, inplace)
 RL_BIND(Random, inplace)
 RL_BIND(RandomBelow, inplace)
 RL_BIND(RandomBetween, inplace)
+RL_BIND(BernoulliFillEach, inplace)
 RL_BIND(BernoulliFill, inplace)
 RL_BIND(Bernoulli, both)
 RL_BIND(Exponential, inplace)

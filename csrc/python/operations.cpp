@@ -267,7 +267,13 @@ void bind_operations(nb::module_& m) {
       nb::setattr(type, name.c_str(), o);
     }
   }
-  m.def("_takes_out", [](std::string name) { return callables().at(name)->takes_out; });
+  // Its schemas, whether it writes to its first argument, whether it takes out=.
+  m.def("_describe", [](std::string name) {
+    const Callable& c = *callables().at(name);
+    nb::list schemas;
+    for (const OpInfo* op : c.ops) schemas.append(op->schema);
+    return nb::make_tuple(schemas, c.target == Target::self, c.takes_out);
+  });
   m.def("_registered_ops", [] {
     nb::list l;
     for (const OpInfo& op : registry()) l.append(op.schema);

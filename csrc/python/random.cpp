@@ -75,6 +75,11 @@ void bind_random(nb::module_& m) {
              nb::cast<GeneratorObject&>(copy).g->set_state(o.g->get_state());
              return copy;
            })
+      .def("__reduce__",
+           [](const GeneratorObject& o) {
+             nb::object rebuild = nb::module_::import_("rushlight.random").attr("_generator_of_state");
+             return nb::make_tuple(rebuild, nb::make_tuple(state_of(*o.g)));
+           })
       .def_prop_ro("device", [](const GeneratorObject&) { return nb::steal(wrap_device({})); })
       .def_prop_ro("_pointer", [](const GeneratorObject& o) { return nb::steal(PyLong_FromVoidPtr(o.g)); });
   nb::object shared = c();

@@ -6,6 +6,12 @@ from . import _C
 from ._C import Tensor
 from ._decorators import wraps
 
+TYPE_CHECKING = False  # typing's own would have to be imported
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    _Function = TypeVar("_Function", bound=Any)
+
 _modes: list = []
 
 
@@ -130,7 +136,7 @@ class TorchFunctionMode:
     >>> with Count() as count:
     ...     _ = rl.ones(2).exp().neg()
     >>> count.calls
-    2
+    3
     """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -153,7 +159,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def overridable(function):
+def overridable(function: _Function) -> _Function:
     """Decorates a function written in Python over tensors, so that ``__torch_function__`` sees it as one operation."""
 
     @wraps(function)
@@ -164,4 +170,4 @@ def overridable(function):
             return handle_torch_function(wrapper, list(_flat(args, kwargs)), *args, **kwargs)
         return function(*args, **kwargs)
 
-    return wrapper
+    return wrapper  # type: ignore[return-value]

@@ -12,6 +12,10 @@ from ._creation import _finish, _like, _shape, _store
 from .overrides import overridable
 
 
+def _generator_of_state(state) -> Generator:  # for pickle and deepcopy
+    return Generator().set_state(state)
+
+
 def manual_seed(seed) -> Generator:
     """Seeds the default generator, from which all draws come that name no other.
 
