@@ -31,18 +31,22 @@ void visit_size(DType d, F&& f) {
   }
 }
 
-template <class T>
-T combine(Combine how, T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return how == Combine::assign ? b : how == Combine::add || how == Combine::maximum ? (a || b) : (a && b);
-  } else {
-    switch (how) {
-      case Combine::add: return T(a + b);
-      case Combine::multiply: return T(a * b);
-      case Combine::minimum: return b != b || b < a ? b : a;
-      case Combine::maximum: return b != b || b > a ? b : a;
-      default: return b;
-    }
+template <Combine how, class T>
+T combined(T a, T b) {
+  if constexpr (std::is_same_v<T, bool>) return how == Combine::add || how == Combine::maximum ? (a || b) : (a && b);
+  else if constexpr (how == Combine::add) return T(a + b);
+  else if constexpr (how == Combine::multiply) return T(a * b);
+  else if constexpr (how == Combine::minimum) return b != b || b < a ? b : a;
+  else return b != b || b > a ? b : a;
+}
+// Calls f(write) with a function of two elements that says what is written; not for `assign`.
+template <class F>
+void visit_combine(Combine how, F&& f) {
+  switch (how) {
+    case Combine::multiply: return f([](auto a, auto b) { return combined<Combine::multiply>(a, b); });
+    case Combine::minimum: return f([](auto a, auto b) { return combined<Combine::minimum>(a, b); });
+    case Combine::maximum: return f([](auto a, auto b) { return combined<Combine::maximum>(a, b); });
+    default: return f([](auto a, auto b) { return combined<Combine::add>(a, b); });
   }
 }
 
@@ -300,10 +304,16 @@ void put_at(const Tensor& x, const IndexPlan& plan, const Tensor& values, Combin
     using T = typename decltype(tag)::type;
     T* to = x.data<T>();
     const T* from = v.data<T>();
-    rows([&](int64_t a, int64_t b) {
-      T* t = to + a;
-      const T* f = from + b;
-      for (int64_t i = 0; i < s.inner; i++) t[i * s.inner_x] = combine<T>(how, t[i * s.inner_x], f[i * s.inner_other]);
+    visit_combine(how, [&](auto write) {
+      rows([&](int64_t a, int64_t b) {
+        T* t = to + a;
+        const T* f = from + b;
+        if (s.inner_x == 1 && s.inner_other == 1) {
+          for (int64_t i = 0; i < s.inner; i++) t[i] = write(t[i], f[i]);
+        } else {
+          for (int64_t i = 0; i < s.inner; i++) t[i * s.inner_x] = write(t[i * s.inner_x], f[i * s.inner_other]);
+        }
+      });
     });
   });
 }
@@ -345,11 +355,35 @@ void along(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& othe
   });
 }
 
+// An index that was expanded, so that it names whole slices of dimension `dim`: as index_select() has it.
+bool names_slices(const Tensor& index, int64_t dim) {
+  for (int64_t d = 0; d < index.dim(); d++)
+    if (d != dim && index.sizes()[d] > 1 && index.strides()[d] != 0) return false;
+  return index.numel() > index.sizes()[dim];
+}
+IndexPlan slices(const Tensor& part, int64_t dim, const Tensor& index) {
+  std::vector<Tensor> indices(dim + 1);
+  indices[dim] = alias(index, {index.sizes()[dim]}, {index.strides()[dim]}, index.offset());
+  IndexPlan plan(part, indices);
+  plan.wrap = false, plan.error = ErrorKind::Runtime;
+  return plan;
+}
+// x cut to the sizes of the index in all dimensions but dim.
+Tensor cut(const Tensor& x, int64_t dim, const Tensor& index) {
+  Dims sizes = index.sizes();
+  if (dim >= 0) sizes[dim] = x.sizes()[dim];
+  return alias(x, sizes, x.strides(), x.offset());
+}
+
 }  // namespace
 
 void gather_into(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index) {
   check_device(x, index);
   if (out.numel() == 0 || out.is_meta()) return;
+  if (names_slices(index, dim)) {
+    Tensor part = cut(x, dim, index);
+    return take_into(out, part, slices(part, dim, index));
+  }
   int64_t size = x.sizes()[dim], stride = x.strides()[dim];
   const int64_t* at = index.data<int64_t>();
   Unlocked unlocked(index.numel());
@@ -371,6 +405,10 @@ void gather_into(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& 
 void scatter_into(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, Combine how) {
   check_device(x, index), check_device(x, src);
   if (index.numel() == 0 || x.is_meta()) return;
+  if (names_slices(index, dim)) {
+    Tensor part = cut(x, dim, index);
+    return put_at(part, slices(part, dim, index), cut(src, -1, index), how);
+  }
   int64_t size = x.sizes()[dim], stride = x.strides()[dim];
   Tensor copy = src.storage() == x.storage() ? clone(src) : src;
   Tensor places = index.storage() == x.storage() ? clone(index) : index;
@@ -394,7 +432,7 @@ void scatter_into(const Tensor& x, int64_t dim, const Tensor& index, const Tenso
   else
     visit(x.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      run(tag, [how](T a, T b) { return combine<T>(how, a, b); });
+      visit_combine(how, [&](auto write) { run(tag, [write](T a, T b) -> T { return write(a, b); }); });
     });
 }
 

@@ -51,10 +51,8 @@ template <class T>
 Item<T> item_of(T v, int64_t index, bool descending) {
   auto key = key_of(v);
   if (descending) key = ~key;
-  if constexpr (sizeof(T) == 8)
-    return {key, uint64_t(index)};
-  else
-    return uint64_t(key) << 32 | uint32_t(index);
+  if constexpr (sizeof(T) == 8) return {key, uint64_t(index)};
+  else return uint64_t(key) << 32 | uint32_t(index);
 }
 int64_t index_of(uint64_t item) { return uint32_t(item); }
 int64_t index_of(const Wide& item) { return item.index; }
@@ -119,10 +117,8 @@ void lines(const Tensor& values, const Tensor& indices, const Tensor& x, int64_t
 
 template <class I>
 void sort_items(I* a, I* spare, int64_t n) {
-  if (n > 1024)
-    radix_sort(a, spare, n);
-  else
-    std::sort(a, a + n);
+  if (n > 1024) radix_sort(a, spare, n);
+  else std::sort(a, a + n);
 }
 
 }  // namespace
@@ -143,8 +139,19 @@ void topk_into(const Tensor& values, const Tensor& indices, const Tensor& x, int
     using T = typename decltype(tag)::type;
     lines<T>(values, indices, x, dim, 0, k, largest, [k](auto* a, auto* spare, int64_t n) {
       if (k > n / 4) return sort_items(a, spare, n);
-      std::nth_element(a, a + k - 1, a + n);
-      std::sort(a, a + k);
+      if (k > 256) {
+        std::nth_element(a, a + k - 1, a + n);
+        std::sort(a, a + k);
+        return;
+      }
+      std::make_heap(a, a + k);  // the last of the k best so far is in front; few elements get past it
+      for (auto* item = a + k; item != a + n; item++) {
+        if (!(*item < a[0])) continue;
+        std::pop_heap(a, a + k);
+        a[k - 1] = *item;
+        std::push_heap(a, a + k);
+      }
+      std::sort_heap(a, a + k);
     });
   });
 }

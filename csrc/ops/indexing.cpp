@@ -162,13 +162,14 @@ struct IndexSelect {
   Grads backward(Ctx& ctx, Grads g) { return {index_add(zeros_shaped(shape, g[0]), dim, ctx.get(0), g[0])}; }
 };
 
-void check_source(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+void check_source(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                  ErrorKind kind) {
   RL_CHECK(source.dtype() == x.dtype(), op, ": the source is ", source.dtype(), ", the tensor ", x.dtype());
   RL_CHECK_KIND(source.dim() == x.dim() || source.dim() == 0 || x.dim() == 0, Index, op, ": the source has shape ",
                 source.sizes(), ", the tensor ", x.sizes());
   Tensor s = vector_of(source);
-  RL_CHECK(x.dim() == 0 || s.dim() != x.dim() || s.sizes()[dim] == index.numel(), op, ": ", index.numel(),
-           " indices, but the source has size ", s.sizes()[std::min(dim, s.dim() - 1)], " in dimension ", dim);
+  if (x.dim() > 0 && s.dim() == x.dim() && s.sizes()[dim] != index.numel())
+    fail(kind, op, ": ", index.numel(), " indices, but the source has size ", s.sizes()[dim], " in dimension ", dim);
   for (int64_t d = 0; d < x.dim(); d++)
     RL_CHECK(d == dim || s.dim() != x.dim() || s.sizes()[d] == x.sizes()[d], op,
              ": source and tensor must agree except in dimension ", dim, ", got ", source.sizes(), " and ", x.sizes());
@@ -183,7 +184,7 @@ struct IndexAdd {
   Tensor forward(Ctx& ctx, const Tensor& x, int64_t d, const Tensor& given, const Tensor& source, Scalar a) {
     dim = wrap_dim(d, x.dim()), alpha = a;
     Tensor index = index_vector("index_add", given, true);
-    check_source("index_add", x, dim, index, source);
+    check_source("index_add", x, dim, index, source, ErrorKind::Runtime);
     RL_CHECK(x.is_floating() || !alpha.is_floating(), "index_add: alpha must be an integer for integer tensors, got ",
              alpha);
     ctx.save(given);
@@ -191,7 +192,7 @@ struct IndexAdd {
     check_out_dtype(schema, ctx, x);
     Tensor out = changed(schema, ctx, x, MemoryFormat::Contiguous), to = vector_of(out);
     IndexPlan plan = plan_along(to, dim, index);
-    plan.wrap = false, plan.error = ErrorKind::Runtime;
+    plan.wrap = false, plan.error = x.dim() > 1 ? ErrorKind::Runtime : ErrorKind::Index;  // as PyTorch
     kernels::put_at(to, plan, vector_of(values), Combine::add);
     return out;
   }
@@ -212,7 +213,7 @@ struct IndexCopy {
   Tensor forward(Ctx& ctx, const Tensor& x, int64_t d, const Tensor& given, const Tensor& source) {
     dim = wrap_dim(d, x.dim());
     Tensor index = index_vector("index_copy", given, false);
-    check_source("index_copy", x, dim, index, source);
+    check_source("index_copy", x, dim, index, source, ErrorKind::Index);
     ctx.save(given);
     check_out_dtype(schema, ctx, x);
     Tensor out = changed(schema, ctx, x, MemoryFormat::Contiguous), to = vector_of(out);
@@ -232,6 +233,7 @@ template <bool tensor>
 struct IndexFill {
   static constexpr auto schema = tensor ? "index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"
                                         : "index_fill(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
+  static constexpr auto node_name = tensor ? "IndexFillBackward1" : "IndexFillBackward0";
   static constexpr auto doc = "self with one value in all slices at the places in index.";
   using Value = std::conditional_t<tensor, Tensor, Scalar>;
   int64_t dim;
@@ -451,7 +453,7 @@ struct ScatterReduce {
     ctx.save(x), ctx.save(index), ctx.save(src);
     check_index_fits("scatter_reduce", x, dim, index, "tensor");
     check_scatter_source("scatter_reduce", x, index, src);
-    Tensor out = include ? clone(x)
+    Tensor out = include ? clone(x, MemoryFormat::Contiguous)
                          : scatter(x, dim, index, full(index.sizes(), neutral(how, x.dtype()), x.dtype(), x.device()));
     static constexpr Combine by[] = {Combine::add, Combine::multiply, Combine::add, Combine::maximum, Combine::minimum};
     kernels::scatter_into(vector_of(out), dim, element_index("scatter_reduce", index), vector_of(src), by[int(how)]);

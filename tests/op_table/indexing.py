@@ -220,6 +220,125 @@ def argsort_samples(g: Gen) -> Iterator[Sample]:
     yield N(g.distinct(3, 4), -1, True)
 
 
+def kthvalue_ref(x: np.ndarray, k: int, dim: int = -1, keepdim: bool = False):
+    values, order = sort_ref(x, dim)
+    if x.ndim == 0:
+        return values, order
+    values, order = (np.take(a, [k - 1], axis=dim) for a in (values, order))
+    return (values, order) if keepdim else (values.squeeze(dim), order.squeeze(dim))
+
+
+def median_ref(x: np.ndarray, dim: int | None = None, keepdim: bool = False) -> Any:
+    if dim is None:
+        return np.sort(x.reshape(-1))[(x.size - 1) // 2]
+    return kthvalue_ref(x, (x.shape[dim] + 1) // 2 if x.ndim else 1, dim, keepdim)
+
+
+def index_change_ref(how: str) -> Callable:
+    def ref(x: np.ndarray, dim: int, index: np.ndarray, value: Any, alpha: float = 1) -> np.ndarray:
+        out = x.copy()
+        if x.ndim == 0:
+            return np.asarray(x + alpha * value if how == "add" else value).astype(x.dtype)
+        target = np.moveaxis(out, dim, 0)
+        value = np.moveaxis(value, dim, 0) if getattr(value, "ndim", 0) else value
+        if how == "add":
+            np.add.at(target, index, (alpha * value).astype(x.dtype))
+        else:
+            target[index] = value
+        return out
+
+    return ref
+
+
+def index_change_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(4, 3), 0, np.asarray([2, 0]), g(2, 3))
+    yield S(g(4, 3), 1, np.asarray([2, 0]), g(4, 2))
+    yield S(g(4, 3, 2), -2, np.asarray([1]), g(4, 1, 2))
+    yield S(g(4), 0, np.asarray([3, 1, 0]), g(3))
+    yield N(g(4, 3), 0, g.index(0, n=4), g(0, 3))
+
+
+def index_add_samples(g: Gen) -> Iterator[Sample]:
+    yield from index_change_samples(g)
+    yield S(g(4, 3), 0, np.asarray([1, 1, 3]), g(3, 3), alpha=2)
+
+
+def index_change_errors(g: Gen) -> Iterator[Error]:
+    yield E((IndexError, RuntimeError), g(4), 0, np.asarray([4]), g(1))
+    yield E((IndexError, RuntimeError), g(4), 0, np.asarray([0, 1]), g(1))
+    yield E(IndexError, g(4), 1, np.asarray([0]), g(1))
+
+
+def index_fill_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(4, 3), 0, np.asarray([2, 0]), g.scalar())
+    yield S(g(4, 3), -1, np.asarray([2]), g())
+    yield N(g(4, 3), 1, np.asarray([-1]), 1)
+
+
+def take_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(4, 3), g.index(2, 2, n=12))
+    yield S(g(4, 3), np.asarray([-1, 3, 3]))
+    yield S(g(5), np.asarray(4))
+    yield N(g(4), g.index(0, n=4))
+
+
+def take_along_dim_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(4, 3), g.index(2, 3, n=4), 0)
+    yield S(g(4, 3), g.index(4, 1, n=3), 1)
+    yield S(g(1, 3), g.index(4, 2, n=3), -1)
+    yield S(g(4, 3), g.index(5, n=12))
+
+
+def take_along_dim_ref(x: np.ndarray, index: np.ndarray, dim: int | None = None) -> np.ndarray:
+    if dim is None:
+        return x.reshape(-1)[index]
+    shape = list(np.broadcast_shapes(*(tuple(np.delete(a.shape, dim % x.ndim)) for a in (x, index))))
+    wide = [tuple(np.insert(shape, dim % x.ndim, a.shape[dim])) for a in (x, index)]
+    return np.take_along_axis(np.broadcast_to(x, wide[0]), np.broadcast_to(index, wide[1]), dim)
+
+
+def masked_scatter_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(2, 3), g.mask(2, 3), g(7))
+    yield S(g(2, 3), g.mask(3), g(2, 3))
+    yield N(g(0), g.mask(0), g(2))
+
+
+def masked_scatter_ref(x: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
+    out = x.copy()
+    mask = np.broadcast_to(mask, x.shape)
+    out[mask] = source.reshape(-1)[: mask.sum()]
+    return out
+
+
+def masked_scatter_errors(g: Gen) -> Iterator[Error]:
+    yield E(RuntimeError, g(2), np.asarray([True, True]), g(1))
+    yield E(RuntimeError, g(2), g.index(2, n=2), g(2))
+
+
+def scatter_reduce_samples(g: Gen) -> Iterator[Sample]:
+    index = np.asarray([[0, 1, 2], [0, 1, 0], [3, 1, 0]])
+    for reduce in ("sum", "prod", "amax", "amin"):
+        yield S(g.distinct(4, 3), 0, index, g.distinct(3, 3) + g.np_dtype.type(1), reduce)
+        yield S(g.distinct(4, 3), 0, index, g.distinct(3, 3) + g.np_dtype.type(1), reduce, include_self=False)
+    if g.is_float:
+        yield S(g(4, 3), 0, index, g(3, 3), "mean")
+        yield S(g(4, 3), 0, index, g(3, 3), "mean", include_self=False)
+
+
+def scatter_reduce_ref(
+    x: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, reduce: str, include_self: bool = True
+):
+    out = x.copy()
+    for at in np.ndindex(x.shape):
+        sent = [src[k] for k in np.ndindex(index.shape) if k[1:] == at[1:] and index[k] == at[0]]
+        if not sent:
+            continue
+        group = np.asarray(sent + ([x[at]] if include_self else []), x.dtype)
+        function = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min}[reduce]
+        out[at] = function(group).astype(x.dtype)
+    return out
+
+
 def embedding_like(x: np.ndarray, index: np.ndarray) -> np.ndarray:
     return x[index]
 
@@ -378,4 +497,109 @@ INDEXING = [
         errors=advanced_errors,
         registered=("index",),
     ),
+    Op("argwhere", nonzero_samples, nonzero_ref, dtypes=ALL, result="int64", method=True),
+    Op(
+        "index_add",
+        index_add_samples,
+        index_change_ref("add"),
+        dtypes=NUMBERS,
+        grad=True,
+        method=True,
+        inplace=True,
+        errors=index_change_errors,
+    ),
+    Op(
+        "index_copy",
+        index_change_samples,
+        index_change_ref("copy"),
+        dtypes=ALL,
+        grad=True,
+        method=True,
+        inplace=True,
+        errors=index_change_errors,
+        layouts=IN_ORDER,
+    ),
+    Op(
+        "index_fill",
+        index_fill_samples,
+        index_change_ref("fill"),
+        dtypes=ALL,
+        grad=True,
+        method=True,
+        inplace=True,
+        layouts=IN_ORDER,
+    ),
+    Op("take", take_samples, lambda x, i: x.reshape(-1)[i], dtypes=ALL, grad=True, method=True),
+    Op("take_along_dim", take_along_dim_samples, take_along_dim_ref, dtypes=ALL, grad=True, method=True).but(
+        registered=("take_along_dim", "gather"), layouts=("offset",)
+    ),
+    Op(
+        "masked_scatter",
+        masked_scatter_samples,
+        masked_scatter_ref,
+        dtypes=ALL,
+        grad=True,
+        method=True,
+        inplace=True,
+        errors=masked_scatter_errors,
+    ),
+    Op(
+        "scatter_reduce",
+        scatter_reduce_samples,
+        scatter_reduce_ref,
+        dtypes=("float64", "int64"),
+        grad=True,
+        method=True,
+        inplace=True,
+        layouts=IN_ORDER,
+    ),
+    Op(
+        "bincount",
+        lambda g: iter([N(g.index(9, n=5)), N(g.index(9, n=5), minlength=8), N(g.index(0, n=1))]),
+        lambda x, weights=None, minlength=0: np.bincount(x, weights, minlength),
+        dtypes=("int64",),
+        result="int64",
+        method=True,
+    ),
+    Op(
+        "kthvalue",
+        lambda g: iter(
+            [S(g.distinct(7), 3), S(g.distinct(3, 4), 1, 0), S(g.distinct(3, 4), 4, 1, True), S(g.distinct(), 1)]
+        ),
+        kthvalue_ref,
+        dtypes=NUMBERS,
+        result=lambda s, d: (d, "int64"),
+        grad=True,
+        method=True,
+        layouts=IN_ORDER,
+    ),
+    Op(
+        "median",
+        lambda g: iter([S(g.distinct(7)), S(g.distinct(3, 4)), S(g.distinct())]),
+        median_ref,
+        dtypes=NUMBERS,
+        grad=True,
+        method=True,
+        layouts=IN_ORDER,
+    ),
+    Op(
+        "median",
+        lambda g: iter([S(g.distinct(7), 0), S(g.distinct(3, 4), 1), S(g.distinct(3, 4), 0, True)]),
+        median_ref,
+        dtypes=NUMBERS,
+        result=lambda s, d: (d, "int64"),
+        grad=True,
+        method=True,
+        layouts=IN_ORDER,
+        test="dim",
+    ),
+    Op(
+        "msort",
+        lambda g: iter([S(g.distinct(7)), S(g.distinct(3, 4))]),
+        lambda x: np.sort(x, 0),
+        dtypes=NUMBERS,
+        grad=True,
+        method=True,
+        layouts=IN_ORDER,
+    ).but(registered=("msort", "sort")),
 ]
