@@ -270,6 +270,18 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
   }
   if (out->numel() == 0 || out->is_meta()) return *out;
 
+  // A Python number takes the dtype of small integers that it meets.
+  Tensor narrowed[kMaxOperands];
+  const Tensor* operands[kMaxOperands];
+  if (compute < DType::Int64 && compute != DType::Bool) {
+    for (size_t i = 0; i < in.size(); i++) {
+      operands[i] = in[i];
+      if (in[i]->impl()->wrapped_number && in[i]->dtype() == DType::Int64)
+        operands[i] = &(narrowed[i] = scalar_tensor(in[i]->item(), compute));
+    }
+    in = {operands, in.size()};
+  }
+
   if (out->numel() <= kTile && out->impl()->contiguous && out->dtype() == (tiles.predicate ? DType::Bool : compute)) {
     // Small and plain: no plan. Numbers among the operands are spread over a tile.
     const void* data[kMaxOperands];

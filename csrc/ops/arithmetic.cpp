@@ -130,6 +130,7 @@ struct DivRoundedNames {
   static constexpr auto schema = "div(Tensor self, Tensor other)";
   static constexpr auto node_name = "DivBackward2";
 };
+using DivExact = Binary<pointwise::Div, DivRoundedNames>;
 using DivFloor = Whole<pointwise::FloorDivide, DivRoundedNames>;
 using DivTrunc = Whole<pointwise::TruncDivide, DivRoundedNames>;
 
@@ -137,7 +138,7 @@ struct DivMode {
   static constexpr auto schema = "div(Tensor self, Number|Tensor other, *, str? rounding_mode) -> Tensor";
   static constexpr Kind kind = Kind::composite;
   Tensor forward(Ctx&, const Tensor& a, const Tensor& b, std::optional<std::string_view> mode) {
-    if (!mode) return div(a, b);
+    if (!mode) return apply<DivExact>(a, b);
     RL_CHECK(*mode == "floor" || *mode == "trunc", "div: rounding_mode must be None, 'floor' or 'trunc', not '", *mode, "'");
     return *mode == "floor" ? apply<DivFloor>(a, b) : apply<DivTrunc>(a, b);
   }
@@ -190,8 +191,8 @@ struct PowNumber {
     ctx.save(x);
     exponent = e.to_double();
     DType d = with_number(x.dtype(), e);
-    check_power(d);
     if (exponent == 1) return kernels::cast(x, d);
+    check_power(d);
     if (!is_floating(d)) {
       RL_CHECK(exponent >= 0, "pow: integers cannot be raised to the negative power ", e,
                hint("convert to floating point first, for example with .float()"));

@@ -48,6 +48,12 @@ inline DType with_number(DType d, const Scalar& s) {
   return d == DType::Bool && !s.is_bool() ? DType::Int64 : d;
 }
 
+// For operations whose out= must have the very dtype of the result, as PyTorch has it.
+inline void check_out_dtype(const char* schema, const Ctx& ctx, DType d) {
+  RL_CHECK(!ctx.out || ctx.inplace || ctx.out->dtype() == d, name_of(schema), ": the result is ", d, ", but out= is ",
+           ctx.out->dtype(), hint("give a tensor of the result's dtype, or copy_() the result"));
+}
+
 // A name for the node where the schema's would differ from PyTorch's.
 template <class F>
 struct NodeName {};
@@ -70,6 +76,8 @@ struct Unary : NodeName<F> {
       RL_CHECK(x.dtype() != DType::Bool, name_of(schema), " is not defined for bool tensors", hint(F::bool_hint));
     if constexpr (requires { typename F::for_bool; })
       if (x.dtype() == DType::Bool) return kernels::pointwise(schema, typename F::for_bool(), 0, DType::Bool, ctx.out, x);
+    if constexpr (pointwise::types_of<F>() == Types::all && !pointwise::is_predicate<F>())
+      check_out_dtype(schema, ctx, x.dtype());
     Tensor y = kernels::pointwise(schema, f, 0, compute_type<F>(x.dtype()), ctx.out, x);
     if constexpr (requires { F::saves; })
       if constexpr (F::saves == Saves::output) ctx.save_output(y);
@@ -87,6 +95,9 @@ template <class F>
 Tensor binary(const char* op, Ctx& ctx, const Tensor& a, const Tensor& b, const F& f = {}) {
   DType d = result_type(a, b);
   check_types<F>(op, d);
+  if constexpr (requires { F::no_bool; })
+    RL_CHECK_KIND(d != DType::Bool, NotImplemented, name_of(op), " is not defined for bool tensors",
+                  hint("convert with .int() first"));
   return kernels::pointwise(op, f, 0, compute_type<F>(d), ctx.out, a, b);
 }
 

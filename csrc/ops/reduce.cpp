@@ -33,7 +33,10 @@ Tensor fold(Ctx& ctx, kernels::Fold f, const Tensor& x, const Reduced& r, DType 
 
 // --- Sum and mean ---------------------------------------------------------------------------------------------------
 
-DType sum_type(DType d, OptDType asked) { return asked.value_or(is_floating(d) ? d : DType::Int64); }
+DType sum_type(const Ctx& ctx, DType d, OptDType asked) {
+  if (!asked && ctx.out) return ctx.out->dtype();
+  return asked.value_or(is_floating(d) ? d : DType::Int64);
+}
 
 struct Sum {
   static constexpr auto schema = "sum(Tensor self, *, dtype? dtype=None) -> Tensor";
@@ -43,7 +46,7 @@ struct Sum {
   Dims shape;
   Tensor forward(Ctx& ctx, const Tensor& x, OptDType dtype) {
     shape = x.sizes();
-    DType to = sum_type(x.dtype(), dtype);
+    DType to = sum_type(ctx, x.dtype(), dtype);
     return fold(ctx, kernels::Fold::sum, x, {{}, kernels::dim_set(schema, {}, x.dim()), false}, to, to);
   }
   Grads backward(Ctx&, Grads g) { return {expand(g[0], shape)}; }
@@ -55,7 +58,7 @@ struct SumDim {
   Reduced r;
   Tensor forward(Ctx& ctx, const Tensor& x, OptDims dims, bool keepdim, OptDType dtype) {
     r = {x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};
-    DType to = sum_type(x.dtype(), dtype);
+    DType to = sum_type(ctx, x.dtype(), dtype);
     return fold(ctx, kernels::Fold::sum, x, r, to, to);
   }
   Grads backward(Ctx&, Grads g) { return {expand(restore_dims(g[0], r), r.shape)}; }
@@ -120,7 +123,7 @@ struct ProdDim {
     ctx.save(x);
     dim = wrap_dim(d, x.dim());
     r = {x.sizes(), kernels::dim_set(schema, IntSpan(&dim, 1), x.dim()), keepdim};
-    DType to = sum_type(x.dtype(), dtype);
+    DType to = sum_type(ctx, x.dtype(), dtype);
     Tensor y = fold(ctx, kernels::Fold::product, x, r, to, to);
     ctx.save_output(y);
     return y;
@@ -136,7 +139,7 @@ struct Prod {
   static constexpr auto doc = "The product of all elements, or along one dimension.";
   Tensor forward(Ctx& ctx, const Tensor& x, OptDType dtype) {
     ctx.save(x);
-    DType to = sum_type(x.dtype(), dtype);
+    DType to = sum_type(ctx, x.dtype(), dtype);
     Tensor y = fold(ctx, kernels::Fold::product, x, {{}, kernels::dim_set(schema, {}, x.dim()), false}, to, to);
     ctx.save_output(y);
     return y;
@@ -156,9 +159,9 @@ void check_elements(const char* schema, const Tensor& x, DimSet dims) {
                   hint("name dimensions that have elements, or check numel() first"));
 }
 
-// Elements that equal the extremum share its gradient.
-Tensor share_gradient(const Tensor& g, const Tensor& x, const Tensor& y, const Reduced& r) {
-  Tensor ties = to_dtype(eq(x, restore_dims(y, r)), g.dtype());
+// Elements that equal the extremum share its gradient. same: where they do.
+Tensor share_gradient(const Tensor& g, const Tensor& x, const Tensor& same, const Reduced& r) {
+  Tensor ties = to_dtype(same, g.dtype());
   Dims dims;
   for (int64_t d = 0; d < x.dim(); d++)
     if (r.dims >> d & 1) dims.push_back(d);
@@ -179,11 +182,15 @@ struct Amax {
     ctx.save(x);
     r = {x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};
     check_elements(schema, x, r.dims);
+    check_out_dtype(schema, ctx, x.dtype());
     Tensor y = fold(ctx, max ? kernels::Fold::max : kernels::Fold::min, x, r, x.dtype(), x.dtype());
     ctx.save_output(y);
     return y;
   }
-  Grads backward(Ctx& ctx, Grads g) { return {share_gradient(g[0], ctx.get(0), ctx.get(1), r)}; }
+  Grads backward(Ctx& ctx, Grads g) {
+    Tensor x = ctx.get(0);
+    return {share_gradient(g[0], x, eq(x, restore_dims(ctx.get(1), r)), r)};
+   }
 };
 
 template <bool max>
@@ -205,7 +212,11 @@ struct MaxAll {
     ctx.save_output(y);
     return y;
   }
-  Grads backward(Ctx& ctx, Grads g) { return {share_gradient(g[0], ctx.get(0), ctx.get(1), r)}; }
+  Grads backward(Ctx& ctx, Grads g) {
+    Tensor x = ctx.get(0), y = ctx.get(1);
+    bool nan = !y.is_meta() && std::isnan(y.item().to_double());
+    return {share_gradient(g[0], x, nan ? ne(x, x) : eq(x, y), r)};
+  }
 };
 
 struct MaxOf {
@@ -243,7 +254,8 @@ struct Argmax {
                                      : "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
   static constexpr auto doc =
       "The place of the extremum along a dimension, or in the flattened tensor; the first of equals. NaN counts as it.";
-  Tensor forward(Ctx&, const Tensor& x, OptInt d, bool keepdim) {
+  Tensor forward(Ctx& ctx, const Tensor& x, OptInt d, bool keepdim) {
+    check_out_dtype(schema, ctx, DType::Int64);
     if (d || x.dim() == 0) {
       int64_t dim = wrap_dim(d.value_or(0), x.dim());
       check_elements(schema, x, DimSet(1) << dim);
@@ -276,6 +288,7 @@ DType truth_type(DType d) { return d == DType::UInt8 ? d : DType::Bool; }  // ma
     static constexpr auto schema = text "(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor";       \
     Tensor forward(Ctx& ctx, const Tensor& x, OptDims dims, bool keepdim) {                               \
       Reduced r{x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};                             \
+      check_out_dtype(schema, ctx, truth_type(x.dtype()));                                                \
       return fold(ctx, kernels::Fold::fold_name, x, r, x.dtype(), truth_type(x.dtype()));                 \
     }                                                                                                     \
   };

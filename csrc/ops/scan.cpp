@@ -30,7 +30,7 @@ struct Cumsum {
   int64_t dim;
   Tensor forward(Ctx& ctx, const Tensor& x, int64_t d, OptDType dtype) {
     dim = wrap_dim(d, x.dim());
-    if (ctx.inplace && !dtype) dtype = x.dtype();
+    if (ctx.out && !dtype) dtype = ctx.out->dtype();
     return scan(x, dtype, DType::Int64, dim, kernels::running_sum);
   }
   Grads backward(Ctx&, Grads g) { return {sum_from_end(g[0], dim)}; }
@@ -49,7 +49,7 @@ struct Cumprod {
   Tensor forward(Ctx& ctx, const Tensor& x, int64_t d, OptDType dtype) {
     ctx.save(x);
     dim = wrap_dim(d, x.dim());
-    if (ctx.inplace && !dtype) dtype = x.dtype();
+    if (ctx.out && !dtype) dtype = ctx.out->dtype();
     Tensor y = scan(x, dtype, DType::Int64, dim, kernels::running_product);
     ctx.save_output(y);
     return y;

@@ -35,22 +35,16 @@ struct Where {
     RL_CHECK(c.dtype() == DType::Bool || c.dtype() == DType::UInt8, "where: condition must be bool, got ", Describe{c},
              hint("compare it with something, for example condition != 0"));
     ctx.save(c);
-    return kernels::pointwise(schema, pointwise::Where(), 0, rushlight::result_type(a, b), ctx.out, c, a, b);
+    DType d = rushlight::result_type(a, b);
+    check_out_dtype(schema, ctx, d);
+    return kernels::pointwise(schema, pointwise::Where(), 0, d, ctx.out, c, a, b);
   }
   Grads backward(Ctx& ctx, Grads g) {
     Tensor c = ctx.get(0), zero = wrapped_number(0.0);
     return {Tensor(), ctx.need(1) ? where(c, g[0], zero) : Tensor(), ctx.need(2) ? where(c, zero, g[0]) : Tensor()};
   }
 };
-RL_BIND(Where, function | out)
-
-// where() as a method: x.where(condition, other).
-struct WhereOf {
-  static constexpr auto schema = "where(Tensor self, Tensor condition, Number|Tensor other) -> Tensor";
-  static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& a, const Tensor& c, const Tensor& b) { return where(c, a, b); }
-};
-RL_BIND(WhereOf, method)
+RL_BIND(Where, function | out)  // the method, which takes the condition second, is written in Python
 
 // --- Interpolation and fused products -------------------------------------------------------------------------------
 
@@ -68,6 +62,7 @@ struct Lerp {
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b, const Tensor& w) {
     ctx.save(a), ctx.save(b), ctx.save(w);
     check_lerp(a, b, w);
+    check_out_dtype(schema, ctx, a.dtype());
     return kernels::pointwise(schema, pointwise::Lerp(), 0, a.dtype(), ctx.out, a, b, w);
   }
   Grads backward(Ctx& ctx, Grads g) { return derivatives(schema, ctx, g[0], pointwise::Lerp()); }
@@ -80,6 +75,7 @@ struct LerpNumber {
     weight = s.to_double();
     Tensor w = wrapped_number(weight);
     check_lerp(a, b, w);
+    check_out_dtype(schema, ctx, a.dtype());
     return kernels::pointwise(schema, pointwise::Lerp(), 0, a.dtype(), ctx.out, a, b, w);
   }
   Grads backward(Ctx& ctx, Grads g) {
@@ -127,6 +123,7 @@ Tensor clamp(const char* schema, Ctx& ctx, const Tensor& x, const Tensor& low, c
   ctx.save(x), ctx.save(low), ctx.save(high);
   RL_CHECK(low || high, name_of(schema), ": neither min nor max is given", hint("give at least one of them"));
   DType d = !low ? rushlight::result_type(x, high) : !high ? rushlight::result_type(x, low) : result_type(x, low, high);
+  check_out_dtype(schema, ctx, d);
   if (!low) return kernels::pointwise(schema, pointwise::Minimum(), 0, d, ctx.out, x, high);
   if (!high) return kernels::pointwise(schema, pointwise::Maximum(), 0, d, ctx.out, x, low);
   return kernels::pointwise(schema, pointwise::Clamp(), 0, d, ctx.out, x, low, high);

@@ -360,9 +360,25 @@ RL_LOGICAL(LogicalXor, ^)
 RL_BITWISE(BitwiseAnd, &)
 RL_BITWISE(BitwiseOr, |)
 RL_BITWISE(BitwiseXor, ^)
-RL_BITWISE(ShiftLeft, <<)
-RL_BITWISE(ShiftRight, >>)
 #undef RL_BITWISE
+
+struct ShiftLeft {
+  static constexpr auto types = Types::ints;
+  static constexpr bool no_bool = true;
+  template <class V>
+  V forward(V a, V b) const {
+    return a << b;
+  }
+};
+
+struct ShiftRight {
+  static constexpr auto types = Types::ints;
+  static constexpr bool no_bool = true;
+  template <class V>
+  V forward(V a, V b) const {
+    return a >> b;
+  }
+};
 
 // Three arguments.
 

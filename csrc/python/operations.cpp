@@ -48,6 +48,8 @@ void write_results(Returns& r, PyObject* given, const char* schema) {
     if (!is_tensor(o)) fail(ErrorKind::Type, name, "(): out= must hold Tensors, not ", Py_TYPE(o)->tp_name);
     Tensor out = unwrap(o);
     detail::check_out(out, requires_grad(r.tensors[i]), schema);
+    RL_CHECK(out.dtype() == r.tensors[i].dtype(), name, ": result ", i, " is ", r.tensors[i].dtype(), ", but its out= is ",
+             out.dtype(), hint("give tensors of the results' dtypes"));
     Ctx ctx;
     ctx.out = &out;
     detail::finish_target(ctx, r.tensors[i], schema);
