@@ -13,11 +13,11 @@ namespace {
 using kernels::Fold;
 using OptDims = std::optional<IntSpan>;
 
-Tensor fold(Ctx& ctx, Fold f, const Tensor& x, const Reduced& r, DType dtype, const Tensor* parameter,
+Tensor fold(Ctx& ctx, Fold f, const Tensor& x, const Reduced& r, DType compute, DType dtype, const Tensor* parameter,
             kernels::Finish finish) {
   Dims shape = kernels::reduced_shape(x.sizes(), r.dims, r.keepdim);
   const Tensor* out = reduce_target(ctx, shape, dtype, x);
-  return kernels::reduce(f, x, r.dims, r.keepdim, dtype, dtype, out, parameter, finish);
+  return kernels::reduce(f, x, r.dims, r.keepdim, compute, dtype, out, parameter, finish);
 }
 
 // --- Variance -------------------------------------------------------------------------------------------------------
@@ -25,12 +25,10 @@ Tensor fold(Ctx& ctx, Fold f, const Tensor& x, const Reduced& r, DType dtype, co
 void divide_by_count(double* acc, const double*, int64_t n, double count, double) {
   for (int64_t i = 0; i < n; i++) acc[i] /= count;
 }
-// Deviations were taken from the mean as their own dtype holds it; what that is off by is made up for.
-template <bool single, bool root>
-void variance_of_sum(double* acc, const double* mean, int64_t n, double count, double correction) {
+template <bool root>
+void variance_of_sum(double* acc, const double*, int64_t n, double count, double correction) {
   for (int64_t i = 0; i < n; i++) {
-    double off = single ? mean[i] - double(float(mean[i])) : 0, sum = acc[i] - count * off * off;
-    double v = (sum < 0 ? 0 : sum) / std::max(0.0, count - correction);
+    double v = acc[i] / std::max(0.0, count - correction);
     acc[i] = root ? std::sqrt(v) : v;
   }
 }
@@ -38,13 +36,12 @@ void variance_of_sum(double* acc, const double* mean, int64_t n, double count, d
 struct Moments {
   Tensor mean, spread;  // the mean in float64
 };
+// In two passes, and in double: what is far from zero and close together would lose its differences in float.
 template <bool root>
 Moments moments(Ctx& ctx, const Tensor& x, const Reduced& r, double correction) {
-  DType d = x.dtype();
-  Tensor mean =
-      kernels::reduce(Fold::sum, x, r.dims, r.keepdim, d, DType::Float64, nullptr, nullptr, {divide_by_count});
-  auto finish = d == DType::Float64 ? variance_of_sum<false, root> : variance_of_sum<true, root>;
-  return {mean, fold(ctx, Fold::sum_squared_deviation, x, r, d, &mean, {finish, correction})};
+  constexpr DType wide = DType::Float64;
+  Tensor mean = kernels::reduce(Fold::sum, x, r.dims, r.keepdim, wide, wide, nullptr, nullptr, {divide_by_count});
+  return {mean, fold(ctx, Fold::sum_squared_deviation, x, r, wide, x.dtype(), &mean, {variance_of_sum<root>, correction})};
 }
 
 double correction_of(bool unbiased, const std::optional<Scalar>& correction) {
@@ -162,7 +159,7 @@ struct Logsumexp {
     r = {x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};
     Tensor largest =
         kernels::reduce(Fold::max, x, r.dims, keepdim, d, DType::Float64, nullptr, nullptr, {zero_if_infinite});
-    Tensor y = fold(ctx, Fold::sum_exp, x, r, d, &largest, {log_and_add});
+    Tensor y = fold(ctx, Fold::sum_exp, x, r, d, d, &largest, {log_and_add});
     ctx.save_output(y);
     return y;
   }
@@ -200,14 +197,14 @@ struct LinalgVectorNorm {
     if (std::isinf(order)) {
       RL_CHECK(x.numel() > 0 || kernels::reduced_count(x.sizes(), r.dims) > 0, "linalg.vector_norm of order ", order,
                " of no elements (shape ", x.sizes(), ")", hint("reduce dimensions that have elements"));
-      y = fold(ctx, order > 0 ? Fold::max_abs : Fold::min_abs, x, r, d, nullptr, {});
+      y = fold(ctx, order > 0 ? Fold::max_abs : Fold::min_abs, x, r, d, d, nullptr, {});
     } else if (order == 0 || order == 1 || order == 2) {
       Fold f = order == 0 ? Fold::count : order == 1 ? Fold::sum_abs : Fold::sum_squares;
-      y = fold(ctx, f, x, r, d, nullptr, order == 2 ? kernels::Finish{square_root} : kernels::Finish{});
+      y = fold(ctx, f, x, r, d, d, nullptr, order == 2 ? kernels::Finish{square_root} : kernels::Finish{});
     } else {
       Tensor power = empty(kernels::reduced_shape(x.sizes(), r.dims, keepdim), DType::Float64, x.device());
       kernels::fill(power, order);
-      y = fold(ctx, Fold::sum_power, x, r, d, &power, {root, order});
+      y = fold(ctx, Fold::sum_power, x, r, d, d, &power, {root, order});
     }
     ctx.save_output(y);
     return y;

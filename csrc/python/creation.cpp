@@ -176,6 +176,25 @@ void bind_creation(nb::module_& m) {
   m.def("_as_subclass", [](nb::type_object cls, Tensor t) {
     return nb::steal(wrap_as(reinterpret_cast<PyTypeObject*>(cls.ptr()), view(t, t.sizes())));
   });
+  m.def("promote_types", [](nb::object a, nb::object b) {
+    DType x, y;
+    RL_CHECK_KIND(to_dtype(a.ptr(), x) && to_dtype(b.ptr(), y), Type, "promote_types takes two dtypes");
+    return nb::steal(wrap_dtype(promote(x, y)));
+  });
+  m.def("can_cast", [](nb::object from, nb::object to) {
+    DType x, y;
+    RL_CHECK_KIND(to_dtype(from.ptr(), x) && to_dtype(to.ptr(), y), Type, "can_cast takes two dtypes");
+    return can_cast(x, y);
+  });
+  m.def("result_type", [](nb::object a, nb::object b) {
+    auto operand = [](nb::object o) {
+      if (is_tensor(o.ptr())) return unwrap(o.ptr());
+      Scalar s;
+      RL_CHECK_KIND(to_scalar(o.ptr(), s), Type, "result_type takes tensors and numbers, not ", Py_TYPE(o.ptr())->tp_name);
+      return wrapped_number(s);
+    };
+    return nb::steal(wrap_dtype(result_type(operand(a), operand(b))));
+  });
   m.def("get_default_dtype", [] { return nb::steal(wrap_dtype(default_dtype())); });
   m.def("set_default_dtype", [](nb::object d) { set_default_dtype(dtype_or(d, default_dtype())); });
 }

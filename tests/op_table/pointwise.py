@@ -304,6 +304,54 @@ def ternary_errors(g: Gen) -> Iterator[Error]:
     yield E(TypeError, g(2), g(2), "text")
 
 
+def closeness_samples(g: Gen) -> Iterator[Sample]:
+    a = g(4)
+    yield N(a, a.copy())
+    yield N(a, g(4))
+    yield N(g(2, 3), g(3))
+    yield N(np.asarray([1.0, np.inf, np.nan], g.np_dtype), np.asarray([1.000001, np.inf, np.nan], g.np_dtype))
+    yield N(a, a + 0.01, rtol=0.0, atol=0.1)
+    yield N(np.asarray([np.nan], g.np_dtype), np.asarray([np.nan], g.np_dtype), equal_nan=True)
+
+
+def nan_to_num_samples(g: Gen) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield S(g(*shape))
+    yield N(g.special())
+    yield N(g.special(), nan=1.5, posinf=2.5, neginf=-3.5)
+    yield N(g(0))
+
+
+def logit_samples(g: Gen) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield S(g(*shape, low=0.1, high=0.9))
+    yield S(g(4, low=0.3, high=0.7), eps=0.2)
+    yield N(np.asarray([0.0, 0.5, 1.0, 2.0], g.np_dtype), 0.25)
+    yield N(np.asarray([0.0, 0.5, 1.0, 2.0], g.np_dtype))
+    yield N(g(0))
+
+
+def logit_ref(x: np.ndarray, eps: float | None = None) -> np.ndarray:
+    x = x if eps is None else np.clip(x, eps, 1 - eps)
+    return np.log(x / (1 - x))
+
+
+def one_sided_samples(g: Gen) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield S(g.distinct(*shape), 1)
+    yield S(g.distinct(2, 3), g.distinct(3))
+    yield S(g.distinct(), g.distinct(2, 1))
+    yield N(g(0), 1)
+    yield N(g(67), 1)
+
+
+def rsub_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(2, 3), g(3))
+    yield S(g(2, 3), 2)
+    yield S(g(2, 3), g(2, 1), alpha=2)
+    yield N(g(0), g(1))
+
+
 def relu_samples(g: Gen) -> Iterator[Sample]:
     for shape in SHAPES:
         yield S(g.away(*shape, gap=0.1))
@@ -483,4 +531,24 @@ POINTWISE = [
         out=True,
         errors=ternary_errors,
     ),
+    activation("mish", lambda x: x * np.tanh(np.log1p(np.exp(x)))),
+    activation("hardsigmoid", lambda x: np.clip(x / 6 + 0.5, 0, 1)),
+    activation("hardswish", lambda x: x * np.clip(x / 6 + 0.5, 0, 1)),
+    activation("logsigmoid", lambda x: -np.logaddexp(0, -x)).but(registered=("log_sigmoid",)),
+    activation("threshold", lambda x, t, v: np.where(x > t, x, v), (0.05, 2.0)).but(
+        samples=lambda g: (S(g.away(*shape, gap=0.1), 0.05, 2.0) for shape in [*SHAPES, (2, 0)])
+    ),
+    binary("fmax", np.fmax, scalar=False, extra=distinct_pair, inplace=False),
+    binary("fmin", np.fmin, scalar=False, extra=distinct_pair, inplace=False),
+    binary("hypot", np.hypot, away(), away(), scalar=False, dtypes=FLOATS),
+    binary("copysign", np.copysign, away(), away(), dtypes=FLOATS),
+    binary("logaddexp", np.logaddexp, scalar=False, inplace=False, dtypes=FLOATS),
+    binary("logaddexp2", np.logaddexp2, scalar=False, inplace=False, dtypes=FLOATS),
+    binary("xlogy", scipy.special.xlogy, positive, positive, scalar=False, special=False, dtypes=FLOATS),
+    Op("isclose", closeness_samples, np.isclose, result="bool", method=True),
+    Op("clamp_min", one_sided_samples, np.maximum, dtypes=NUMBERS, grad=True, method=True, inplace=True, out=True),
+    Op("clamp_max", one_sided_samples, np.minimum, dtypes=NUMBERS, grad=True, method=True, inplace=True, out=True),
+    Op("nan_to_num", nan_to_num_samples, None, grad=True, method=True, inplace=True, out=True),
+    Op("logit", logit_samples, logit_ref, grad=True, method=True, inplace=True, out=True),
+    Op("rsub", rsub_samples, lambda a, b, *, alpha=1: b - alpha * a, dtypes=NUMBERS),
 ]

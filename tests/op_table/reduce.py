@@ -253,6 +253,82 @@ def truth_result(sample: Sample, dtype: str) -> str:
     return "uint8" if dtype == "uint8" else "bool"  # uint8 stays, a relic of masks before bool
 
 
+def std_ref(*args: Any, **kwargs: Any) -> np.ndarray:
+    return np.sqrt(var_ref(*args, **kwargs))
+
+
+def spread_and_mean(spread: Callable) -> Callable:
+    def ref(x: np.ndarray, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None):
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        result = spread(x, dim, unbiased, keepdim, correction=correction)
+        return result, np.mean(x, axis=axes(dim), keepdims=keepdim)
+
+    return ref
+
+
+def prod_samples(g: Gen) -> Iterator[Sample]:
+    yield from reduction_samples(lambda g: lambda *s: g.away(*s, gap=0.4), many=False, empty=False)(g)
+    with_zeros = np.asarray([[1, 0, 2], [0, 0, 3], [2, 1, 3]], g.np_dtype)
+    yield S(with_zeros, 1)
+    yield S(with_zeros)
+    yield N(g(0))
+    yield N(g(2, 0), 1)
+
+
+def cumprod_samples(g: Gen) -> Iterator[Sample]:
+    yield from cumsum_samples(g)
+    yield S(np.asarray([2, 0, 3, 0, 1], g.np_dtype), 0)
+
+
+def cumprod_ref(x: np.ndarray, dim: int, *, dtype: str | None = None) -> np.ndarray:
+    x = x if dtype is None else x.astype(dtype)
+    return np.cumprod(x, axis=dim) if x.ndim else np.asarray(x + (0 if x.dtype != bool else np.int64(0)))
+
+
+def norm_samples(g: Gen) -> Iterator[Sample]:
+    for p in (2, 1, 3, 2.5, 0.5, np.inf, -np.inf):
+        yield S(g.distinct(2, 3), p)
+        yield S(g.distinct(2, 3), p, 1)
+        yield S(g.distinct(2, 3, 2), p, (0, 2), True)
+    yield S(g.away(2, 3, gap=0.2))
+    yield S(g.away(gap=0.2), 2)
+    yield N(g(5), 0)
+    yield N(g(0), 2)
+    yield N(np.zeros(3, g.np_dtype), 2)
+    yield N(g(3, 67), 2, 1)
+    yield N(g(67, 3), 2, 0)
+
+
+def norm_ref(x: np.ndarray, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> np.ndarray:
+    a, axis = np.abs(x), axes(dim)
+    if p == "fro":
+        p = 2
+    if p == 0:
+        return np.sum(a != 0, axis=axis, keepdims=keepdim).astype(x.dtype)
+    if np.isinf(p):
+        return (np.max if p > 0 else np.min)(a, axis=axis, keepdims=keepdim)
+    return np.sum(a**p, axis=axis, keepdims=keepdim) ** (1 / p)
+
+
+def aminmax_samples(g: Gen) -> Iterator[Sample]:
+    for shape in [(5,), (2, 3), ()]:
+        yield S(g.distinct(*shape))
+    yield S(g.distinct(2, 3), dim=1)
+    yield S(g.distinct(2, 3), dim=0, keepdim=True)
+
+
+def aminmax_ref(x: np.ndarray, *, dim: int | None = None, keepdim: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    return np.min(x, axis=dim, keepdims=keepdim), np.max(x, axis=dim, keepdims=keepdim)
+
+
+def count_samples(g: Gen) -> Iterator[Sample]:
+    for shape in [(5,), (2, 3), (), (0,)]:
+        yield N(g(*shape, low=0, high=1))
+    yield N(g(2, 3, low=0, high=1), 1)
+    yield N(g(2, 3, 2, low=0, high=1), (0, 2))
+
+
 REDUCE = [
     Op("sum", sum_samples, None, dtypes=ALL, result=sum_result, grad=True, errors=repeated_dim, **FORMS).but(
         ref=lambda x, dim=None, keepdim=False, *, dtype=None: np.sum(
@@ -309,6 +385,34 @@ REDUCE = [
         cumsum_samples,
         cumsum_ref,
         dtypes=ALL,
+        result=sum_result,
+        grad=True,
+        method=True,
+        out=True,
+        inplace=True,
+        errors=dim_errors,
+    ),
+    Op("prod", prod_samples, None, dtypes=ALL, result=sum_result, grad=True, **FORMS).but(
+        ref=reduction(np.prod), gradgrad=True
+    ),
+    Op("std", var_samples, std_ref, grad=True, errors=repeated_dim, **FORMS),
+    Op("var_mean", var_samples, spread_and_mean(var_ref), grad=True),
+    Op("std_mean", var_samples, spread_and_mean(std_ref), grad=True),
+    Op("norm", norm_samples, norm_ref, grad=True, method=True, registered=("linalg_vector_norm",)),
+    Op("aminmax", aminmax_samples, aminmax_ref, dtypes=NUMBERS, grad=True, method=True),
+    Op(
+        "count_nonzero",
+        count_samples,
+        lambda x, dim=None: np.count_nonzero(x, axis=axes(dim)),
+        dtypes=ALL,
+        result="int64",
+        method=True,
+    ),
+    Op(
+        "cumprod",
+        cumprod_samples,
+        cumprod_ref,
+        dtypes=NUMBERS,
         result=sum_result,
         grad=True,
         method=True,

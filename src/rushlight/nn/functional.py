@@ -305,18 +305,17 @@ def _put(input, result, inplace):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """x where positive, negative_slope * x elsewhere (Maas et al. 2013)."""
-    return _put(input, rl.where(input > 0, input, input * negative_slope), inplace)
+    return (_C.leaky_relu_ if inplace else _C.leaky_relu)(input, negative_slope)
 
 
 def elu(input, alpha=1.0, inplace=False):
     """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2015)."""
-    # exp must not overflow where it is not used: its gradient would be 0 * inf.
-    return _put(input, rl.where(input > 0, input, (input.clamp(max=0).exp() - 1) * alpha), inplace)
+    return (_C.elu_ if inplace else _C.elu)(input, alpha)
 
 
 def silu(input, inplace=False):
     """x * sigmoid(x) (Elfwing et al. 2017)."""
-    return _put(input, input * _C.sigmoid(input), inplace)
+    return (_C.silu_ if inplace else _C.silu)(input)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -327,9 +326,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val: {min_val} > {max_val}")
-    # Chosen rather than clamped: clamp passes the gradient at the bounds.
-    inner = rl.where(input <= min_val, input.new_tensor(min_val), input)
-    return _put(input, rl.where(input >= max_val, input.new_tensor(max_val), inner), inplace)
+    return (_C.hardtanh_ if inplace else _C.hardtanh)(input, min_val, max_val)
 
 
 def relu6(input, inplace=False):
@@ -339,7 +336,27 @@ def relu6(input, inplace=False):
 
 def logsigmoid(input):
     """log(sigmoid(x)), without overflow."""
-    return -_C.softplus(-input)
+    return _C.log_sigmoid(input)
+
+
+def mish(input, inplace=False):
+    """x * tanh(softplus(x)) (Misra, 2019)."""
+    return (_C.mish_ if inplace else _C.mish)(input)
+
+
+def hardsigmoid(input, inplace=False):
+    """x / 6 + 1 / 2, held between 0 and 1."""
+    return (_C.hardsigmoid_ if inplace else _C.hardsigmoid)(input)
+
+
+def hardswish(input, inplace=False):
+    """x * hardsigmoid(x) (Howard et al., 2019)."""
+    return (_C.hardswish_ if inplace else _C.hardswish)(input)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """x where it is above the threshold, value elsewhere."""
+    return (_C.threshold_ if inplace else _C.threshold)(input, threshold, value)
 
 
 def _implicit_dim(name, ndim):
