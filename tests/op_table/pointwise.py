@@ -545,7 +545,9 @@ POINTWISE = [
     binary("logaddexp", np.logaddexp, scalar=False, inplace=False, dtypes=FLOATS),
     binary("logaddexp2", np.logaddexp2, scalar=False, inplace=False, dtypes=FLOATS),
     binary("xlogy", scipy.special.xlogy, positive, positive, scalar=False, special=False, dtypes=FLOATS),
-    Op("isclose", closeness_samples, np.isclose, result="bool", method=True),
+    Op("isclose", closeness_samples, np.isclose, result="bool", method=True).but(
+        registered=("isclose", "allclose", "equal")  # the other two give a Python bool
+    ),
     Op("clamp_min", one_sided_samples, np.maximum, dtypes=NUMBERS, grad=True, method=True, inplace=True, out=True),
     Op("clamp_max", one_sided_samples, np.minimum, dtypes=NUMBERS, grad=True, method=True, inplace=True, out=True),
     Op("nan_to_num", nan_to_num_samples, None, grad=True, method=True, inplace=True, out=True),
