@@ -111,7 +111,8 @@ std::string node_name_of_schema(const char* schema) {
 
 void Ctx::save(const Tensor& t) {
   if (!recording) return;
-  RL_CHECK(!t || !t.impl()->inference, node->name(), " would save a tensor made under inference_mode() for its backward",
+  RL_CHECK(!t || !t.impl()->inference, node->name(),
+           " would save a tensor made under inference_mode() for its backward",
            hint("clone() the tensor outside inference_mode first, or use no_grad() instead"));
   Tensor kept = t;
   if (inplace && t && t.is_same(*out)) {  // about to be overwritten; the copy keeps t's history for second derivatives
@@ -127,16 +128,20 @@ void Ctx::save_output(const Tensor& t, int nr) {
 }
 
 Tensor Ctx::get(size_t i) const {
-  RL_CHECK(!node->released, "cannot run backward through ", node->name(),
-           " a second time: the first freed its saved tensors", node->where().empty() ? "" : "\n  recorded at " + node->where(),
-           hint("pass retain_graph=True to the first backward() or grad() if you need a second; or compute the loss anew"));
+  RL_CHECK(
+      !node->released, "cannot run backward through ", node->name(),
+      " a second time: the first freed its saved tensors",
+      node->where().empty() ? "" : "\n  recorded at " + node->where(),
+      hint("pass retain_graph=True to the first backward() or grad() if you need a second; or compute the loss anew"));
   const Saved& s = saved[i];
   if (!s.tensor) return {};
   uint32_t now = s.tensor.version();
-  RL_CHECK(now == s.version, "a tensor that ", node->name(), " needs for its gradient has been modified in place: ",
-           Describe{s.tensor}, s.own_output >= 0 ? ", its own output," : ",", " is at version ", now, ", was saved at version ",
-           s.version, node->where().empty() ? "" : "\n  recorded at " + node->where(),
-           hint("use the out-of-place form of the operation that modified it, or clone() the tensor before modifying it"));
+  RL_CHECK(
+      now == s.version, "a tensor that ", node->name(),
+      " needs for its gradient has been modified in place: ", Describe{s.tensor},
+      s.own_output >= 0 ? ", its own output," : ",", " is at version ", now, ", was saved at version ", s.version,
+      node->where().empty() ? "" : "\n  recorded at " + node->where(),
+      hint("use the out-of-place form of the operation that modified it, or clone() the tensor before modifying it"));
   if (s.own_output < 0) return s.tensor;
   Tensor t = alias(s.tensor);
   AutogradMeta& m = need_meta(t);
@@ -163,7 +168,9 @@ void add_input(Node* node, Ctx& ctx, const Tensor& t) {
   node->next.push_back(std::move(e));
 }
 
-static std::string op_name(const char* schema) { return std::string(schema, std::find(schema, schema + strlen(schema), '(')); }
+static std::string op_name(const char* schema) {
+  return std::string(schema, std::find(schema, schema + strlen(schema), '('));
+}
 
 void finish_target(Ctx& ctx, const Tensor& result, const char* op) {
   const Tensor& out = *ctx.out;
