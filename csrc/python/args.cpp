@@ -105,6 +105,7 @@ static bool as_int(PyObject* o, int64_t& v) {
 
 bool Arguments::convert_ints(const Param& p, PyObject* const* items, size_t n, Slot& slot) {
   size_t count = n == 1 && p.size > 1 ? p.size : n;
+  if (p.size > 1 && count != size_t(p.size) && !(p.optional && n == 0)) return false;
   int64_t* to;
   if (n_ints + count <= std::size(ints)) {
     to = ints + n_ints;

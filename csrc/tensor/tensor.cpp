@@ -18,6 +18,9 @@ void TensorImpl::destroy(TensorImpl* t) {
   delete t;
 }
 
+// Of strides: where a size is 0, those further out may exceed int64, and are never used.
+static int64_t wrapping_product(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+
 static bool contiguous_as(IntSpan sizes, IntSpan strides, IntSpan expected) {
   for (size_t i = 0; i < sizes.size(); i++)
     if (sizes[i] != 1 && strides[i] != expected[i]) return false;
@@ -25,8 +28,7 @@ static bool contiguous_as(IntSpan sizes, IntSpan strides, IntSpan expected) {
 }
 
 void TensorImpl::refresh() {
-  numel = 1;
-  for (int64_t s : sizes) numel *= s;
+  numel = product(sizes);
   contiguous = true;
   if (numel == 0) return;
   int64_t expected = 1;
@@ -76,10 +78,7 @@ Dims contiguous_strides(IntSpan sizes, MemoryFormat f) {
     for (size_t i = n; i-- > 0;) order.push_back(i);
   }
   int64_t s = 1;
-  for (int64_t d : order) {
-    strides[d] = s;
-    s *= std::max<int64_t>(sizes[d], 1);
-  }
+  for (int64_t d : order) strides[d] = s, s = wrapping_product(s, std::max<int64_t>(sizes[d], 1));
   return strides;
 }
 
@@ -135,7 +134,7 @@ Dims dense_strides_like(const Tensor& t) {
     }
   }
   int64_t s = 1;
-  for (int64_t d : order) strides[d] = s, s *= std::max<int64_t>(t.sizes()[d], 1);
+  for (int64_t d : order) strides[d] = s, s = wrapping_product(s, std::max<int64_t>(t.sizes()[d], 1));
   return strides;
 }
 
@@ -244,7 +243,7 @@ Tensor empty(IntSpan sizes, DType dtype, Device device) {
   impl->sizes = sizes.dims();
   impl->strides.resize(sizes.size(), 1);
   int64_t s = 1;
-  for (size_t i = sizes.size(); i-- > 0;) impl->strides[i] = s, s *= std::max<int64_t>(sizes[i], 1);
+  for (size_t i = sizes.size(); i-- > 0;) impl->strides[i] = s, s = wrapping_product(s, std::max<int64_t>(sizes[i], 1));
   impl->dtype = dtype;
   impl->numel = n;
   return Tensor(std::move(impl));
@@ -322,6 +321,13 @@ void resize_out(const Tensor& out, IntSpan sizes) {
     warn(detail::concat("a tensor of shape ", out.sizes(), " given as out= was resized to the result's shape ", sizes,
                         hint("give an empty one to have it resized, or one of the right shape")));
   resize_tensor(out, sizes);
+}
+
+char* Tensor::no_memory() const {
+  RL_CHECK_KIND(numel() == 0 || !is_meta(), NotImplemented, "a tensor on the meta device has no values, but those of ",
+                Describe{*this}, " are needed here", hint("make the tensors on the CPU"));
+  RL_CHECK(numel() == 0, "the memory of a tensor was freed: its storage was resized to nothing");
+  return nullptr;
 }
 
 Scalar Tensor::item() const {

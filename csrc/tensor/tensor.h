@@ -80,8 +80,11 @@ class RL_API Tensor {
   void bump_version() const { impl_->version().fetch_add(1, std::memory_order_relaxed); }
   int64_t wrap(int64_t d) const;  // -1 is the last dimension; raises IndexError
 
-  // Memory.
-  char* bytes() const { return static_cast<char*>(impl_->storage->data) + impl_->offset * itemsize(); }
+  // Memory. Raises on the meta device, so that no kernel touches memory that is not there.
+  char* bytes() const {
+    if (!impl_->storage->data) [[unlikely]] return no_memory();
+    return static_cast<char*>(impl_->storage->data) + impl_->offset * itemsize();
+  }
   template <class T>
   T* data() const {
     return reinterpret_cast<T*>(bytes());
@@ -103,6 +106,7 @@ class RL_API Tensor {
   Tensor clone() const;
 
  private:
+  char* no_memory() const;  // null for a tensor without elements
   Ref<TensorImpl> impl_;
 };
 
