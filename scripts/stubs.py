@@ -25,7 +25,6 @@ from typing import Any, NamedTuple, Self, TypeAlias, overload
 
 from ._size import Size
 from ._types import layout as _layout, memory_format as _memory_format
-from .storage import TypedStorage, UntypedStorage
 
 Number: TypeAlias = _bool | _int | _float
 
