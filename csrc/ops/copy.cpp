@@ -56,6 +56,7 @@ struct Copy {
 struct Fill {
   static constexpr auto schema = "fill(Tensor self, Scalar value) -> Tensor";
   static constexpr auto doc = "Every element set to value.";
+  static constexpr auto node_name = "FillBackward2";
   Tensor forward(Ctx& ctx, const Tensor& self, Scalar value) {
     Tensor to = ctx.out ? *ctx.out : empty_like(self);
     kernels::fill(to, value);
@@ -65,7 +66,7 @@ struct Fill {
 };
 struct FillTensor {
   static constexpr auto schema = "fill(Tensor self, Tensor value) -> Tensor";
-  static constexpr auto node_name = "FillBackward1";
+  static constexpr auto node_name = "FillBackward3";
   Tensor forward(Ctx& ctx, const Tensor& self, const Tensor& value) {
     RL_CHECK(value.dim() == 0, "fill_: the value must have no dimensions, got shape ", value.sizes());
     Tensor to = ctx.out ? *ctx.out : empty_like(self);

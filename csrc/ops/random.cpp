@@ -322,14 +322,14 @@ RL_BIND(RandomBelow, inplace)
 RL_BIND(RandomBetween, inplace)
 RL_BIND(BernoulliFillEach, inplace)
 RL_BIND(BernoulliFill, inplace)
-RL_BIND(Bernoulli, both)
+RL_BIND(Bernoulli, both | out)
 RL_BIND(Exponential, inplace)
 RL_BIND(Cauchy, inplace)
 RL_BIND(LogNormal, inplace)
 RL_BIND(Geometric, inplace)
 RL_BIND(Poisson, function)
 RL_BIND(Randperm, hidden)
-RL_BIND(Multinomial, both)
+RL_BIND(Multinomial, both | out)
 
 }  // namespace
 }  // namespace ops

@@ -41,7 +41,13 @@ struct Nested {
 
 nb::object from_nested(nb::object data, std::optional<nb::object> dtype) {
   Nested n;
-  n.scan(data.ptr(), 0);
+  try {
+    n.scan(data.ptr(), 0);
+  } catch (const Error& e) {
+    if (e.kind != ErrorKind::Overflow) throw;
+    fail(ErrorKind::Value, "a tensor cannot hold such a large integer: it does not fit 64 bits",
+         hint("give it as a float"));
+  }
   DType d = !n.any ? default_dtype() : n.kind == DType::Float64 ? default_dtype() : n.kind;
   if (dtype && !dtype->is_none() && !to_dtype(dtype->ptr(), d))
     fail(ErrorKind::Type, "dtype must be a rushlight.dtype, not ", Py_TYPE(dtype->ptr())->tp_name);

@@ -72,12 +72,15 @@ Tensor from_array(nb::object array) {
   DType d = dtype_of_format(b->format, b->itemsize);
   Dims sizes, strides;
   int64_t span = b->itemsize;
+  // NumPy tells buffers other strides than its own where a dimension has one element or none.
+  nb::object own = nb::getattr(array, "strides", nb::none());
   for (int i = 0; i < b->ndim; i++) {
     RL_CHECK_KIND(b->strides[i] >= 0 || b->shape[i] <= 1, Value,
                   "the array has negative strides, which tensors cannot have", hint("copy it first: array.copy()"));
     RL_CHECK_KIND(b->strides[i] % b->itemsize == 0, Value, "the array's strides are no multiples of its element size");
     sizes.push_back(b->shape[i]);
-    strides.push_back(std::max<int64_t>(b->strides[i], 0) / b->itemsize);
+    int64_t stride = own.is_none() ? b->strides[i] : nb::cast<int64_t>(own[i]);
+    strides.push_back(std::max<int64_t>(stride, 0) / b->itemsize);
     if (b->shape[i] == 0) span = 0;
     else span += (b->shape[i] - 1) * std::max<int64_t>(b->strides[i], 0);
   }

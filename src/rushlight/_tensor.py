@@ -197,7 +197,7 @@ def __dlpack_device__(self):
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
     """A copy of ``data``, with this tensor's dtype where none is given."""
-    return _creation.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    return _creation.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
 def new_empty(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kw) -> Tensor:
