@@ -271,8 +271,12 @@ Tensor empty_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device)
 
 Tensor empty_like(const Tensor& t, std::optional<DType> dtype, MemoryFormat f) {
   DType d = dtype.value_or(t.dtype());
-  if (f == MemoryFormat::Preserve && !t.impl()->contiguous)
+  if (f == MemoryFormat::Preserve) {
+    // A dense tensor's strides are kept to the letter, those of dimensions of size 1 too.
+    if (t.is_dense())
+      return make(Storage::make(nbytes_of(t.numel(), d), t.device()), t.sizes(), t.strides(), d);
     return empty_strided(t.sizes(), dense_strides_like(t), d, t.device());
+  }
   if (f == MemoryFormat::ChannelsLast || f == MemoryFormat::ChannelsLast3d)
     return empty_strided(t.sizes(), contiguous_strides(t.sizes(), f), d, t.device());
   return empty(t.sizes(), d, t.device());
