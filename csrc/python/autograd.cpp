@@ -21,7 +21,13 @@ std::vector<Tensor> tensors_of(nb::sequence s) {
 }
 
 void* release_gil() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
-void acquire_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+void acquire_gil(void* state) {
+  try {
+    PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+  } catch (const abi::__forced_unwind&) {
+    stop_thread();
+  }
+}
 
 // A class for every kind of node, so that type(y.grad_fn).__name__ names it.
 nb::handle node_class(const char* name) {

@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <cxxabi.h>
 #include <structmember.h>
 
 #include "base/generator.h"
@@ -54,6 +55,22 @@ bool to_dtype(PyObject* o, DType& d);    // also float, int, bool
 bool to_device(PyObject* o, Device& d);  // also str and int
 bool to_scalar(PyObject* o, Scalar& s);  // Python and NumPy numbers
 void make_dtype_types(nb::module_& m);
+
+// Runs f with the GIL, from wherever: where memory is freed, say. Does nothing once the interpreter is gone.
+// A thread that asks for the GIL while the interpreter ends is unwound by it, which C++ would take for a crash: it is
+// stopped where it stands instead.
+[[noreturn]] void stop_thread();
+template <class F>
+void with_gil(F&& f) noexcept {
+  if (!Py_IsInitialized()) return;
+  try {
+    PyGILState_STATE gil = PyGILState_Ensure();
+    f();
+    PyGILState_Release(gil);
+  } catch (const abi::__forced_unwind&) {
+    stop_thread();
+  }
+}
 
 // Runs f, turning C++ exceptions into Python errors; returns null then.
 void set_python_error();  // for the exception in flight

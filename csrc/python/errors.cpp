@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <new>
 
 #include "python/common.h"
@@ -6,9 +8,15 @@ namespace rushlight::python {
 
 PyObject* out_of_memory_error = nullptr;
 
+void stop_thread() {
+  for (;;) pause();
+}
+
 void set_python_error() {
   try {
     throw;
+  } catch (const abi::__forced_unwind&) {
+    stop_thread();
   } catch (const PythonError&) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an error was raised without a message");
   } catch (nb::python_error& e) {

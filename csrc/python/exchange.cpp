@@ -44,11 +44,7 @@ DType dtype_of_format(const char* f, Py_ssize_t size) {
 
 void release_buffer(void*, size_t, void* context) {
   auto* b = static_cast<Py_buffer*>(context);
-  if (Py_IsInitialized()) {
-    PyGILState_STATE gil = PyGILState_Ensure();
-    PyBuffer_Release(b);
-    PyGILState_Release(gil);
-  }
+  with_gil([&] { PyBuffer_Release(b); });
   delete b;
 }
 
@@ -222,9 +218,7 @@ Tensor from_dlpack(nb::object capsule) {
       [](void*, size_t, void* c) {
         auto* m = static_cast<DLManagedTensor*>(c);
         if (!m->deleter) return;
-        PyGILState_STATE gil = PyGILState_Ensure();
-        m->deleter(m);
-        PyGILState_Release(gil);
+        with_gil([&] { m->deleter(m); });
       },
       m);
   Tensor t = empty({0}, dtype);

@@ -115,10 +115,7 @@ struct FunctionNode final : Node {
   }
   ~FunctionNode() override {
     link->node = nullptr;
-    if (!Py_IsInitialized()) return;
-    PyGILState_STATE gil = PyGILState_Ensure();
-    Py_DECREF(py_ctx);
-    PyGILState_Release(gil);
+    with_gil([&] { Py_DECREF(py_ctx); });
   }
   const char* name() const override { return title.c_str(); }
   void* python_self() const override { return py_ctx; }

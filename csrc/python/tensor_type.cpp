@@ -79,11 +79,10 @@ void tensor_dealloc(PyObject* o) {
 
 // The tensor dies while it owns its object.
 void drop_python_object(void* pyobj) {
-  if (!Py_IsInitialized()) return;
-  PyGILState_STATE gil = PyGILState_Ensure();
-  object_of(static_cast<PyObject*>(pyobj))->impl = nullptr;
-  Py_DECREF(static_cast<PyObject*>(pyobj));
-  PyGILState_Release(gil);
+  with_gil([&] {
+    object_of(static_cast<PyObject*>(pyobj))->impl = nullptr;
+    Py_DECREF(static_cast<PyObject*>(pyobj));
+  });
 }
 
 void for_each_hook(TensorImpl* impl, auto&& f) {
