@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
+import multiprocessing.util
 import os
 import select
 import signal
@@ -153,6 +155,13 @@ def _forget_workers() -> None:
 os.register_at_fork(after_in_child=_forget_workers)
 
 
+# Registered after multiprocessing's own, so run before it: that one would kill the workers under a waiting thread.
+@atexit.register
+def _stop_all() -> None:
+    for pool in list(_pools):
+        pool.close()
+
+
 def _stop(owner: int, channels: list[Channel], processes: list) -> None:
     if os.getpid() != owner:  # a forked copy of the pool: the workers are not ours
         for channel in channels:
@@ -167,7 +176,7 @@ def _stop(owner: int, channels: list[Channel], processes: list) -> None:
         if process.exitcode is None:
             process.kill()
             process.join()
-        process.close()
+    # Not closed: at the interpreter's end multiprocessing may be waiting for the same processes in another thread.
 
 
 def _context(context):
