@@ -265,7 +265,9 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
       return;
     }
     Tensor v = value_of(value, x);
-    if (indices.size() == 1 && indices[0] && indices[0].dtype() == DType::Bool && v.dim() == 0 &&
+    // Unrecorded, one pass over the mask does; recorded, the node is index_put's as in PyTorch.
+    bool recording = tls.grad_enabled && (to.requires_grad() || v.requires_grad());
+    if (!recording && indices.size() == 1 && indices[0] && indices[0].dtype() == DType::Bool && v.dim() == 0 &&
         v.dtype() == to.dtype() && indices[0].sizes() == to.sizes()) {
       masked_fill_(to, indices[0], v);
       return;
