@@ -167,8 +167,9 @@ bool Arguments::convert(const Signature& s, const Param& p, PyObject* v, Slot& s
             overridden = true;
           } else {
             ok = false;
-            if (why) *why = detail::concat(s.name, "(): '", PyUnicode_AsUTF8(p.name), "' must hold Tensors only, but element ", i,
-                                           " is ", Py_TYPE(o)->tp_name);
+            if (why)
+              *why = detail::concat(s.name, "(): '", PyUnicode_AsUTF8(p.name), "' must hold Tensors only, but element ",
+                                    i, " is ", Py_TYPE(o)->tp_name);
             return false;
           }
         }
@@ -249,7 +250,8 @@ bool Arguments::parse(const Signature& s, PyObject* const* args, size_t n, PyObj
   size_t varargs_at = n_params;
   for (size_t i = 0; i < n_params && i < 2; i++)
     if (s.params[i].varargs) varargs_at = i;
-  bool spread = varargs_at < n_params && varargs_at < n && !PyTuple_Check(args[varargs_at]) && !PyList_Check(args[varargs_at]);
+  bool spread =
+      varargs_at < n_params && varargs_at < n && !PyTuple_Check(args[varargs_at]) && !PyList_Check(args[varargs_at]);
   // With x.view(dtype)-like overloads the single argument may be no integer at all.
   if (spread) {
     int64_t ignored;
@@ -281,8 +283,11 @@ bool Arguments::parse(const Signature& s, PyObject* const* args, size_t n, PyObj
         continue;
       }
       // NumPy's names for the same.
-      const char* also = !std::strcmp(word, "axis") ? "dim" : !std::strcmp(word, "keepdims") ? "keepdim"
-                         : !std::strcmp(word, "input") ? "self" : !std::strcmp(word, "x") ? "self" : nullptr;
+      const char* also = !std::strcmp(word, "axis")       ? "dim"
+                         : !std::strcmp(word, "keepdims") ? "keepdim"
+                         : !std::strcmp(word, "input")    ? "self"
+                         : !std::strcmp(word, "x")        ? "self"
+                                                          : nullptr;
       if (also)
         for (i = 0; i < n_params; i++)
           if (!PyUnicode_CompareWithASCIIString(s.params[i].name, also)) break;

@@ -1,11 +1,11 @@
 // What every file of the binding uses: wrapping and unwrapping Tensors, and errors crossing the border.
 #pragma once
 #include <Python.h>
+#include <cxxabi.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <cxxabi.h>
 #include <structmember.h>
 
 #include "base/generator.h"

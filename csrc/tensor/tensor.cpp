@@ -154,13 +154,14 @@ Dims broadcast_shapes(IntSpan a, IntSpan b) {
             std::string shape, index = "[:";
             for (size_t k = d; k < big.size(); k++) shape += k == d ? std::to_string(small[0]) : ", 1";
             for (size_t k = d + 1; k < big.size(); k++) index += ", None";
-            mend = hint(detail::concat("to line the ", small[0], " up with dimension ", d, ", use ", name, ".view(", shape,
-                                       ") or ", name, index, "]."));
+            mend = hint(detail::concat("to line the ", small[0], " up with dimension ", d, ", use ", name, ".view(",
+                                       shape, ") or ", name, index, "]."));
             return;
           }
       };
       offer(b, a, "b"), offer(a, b, "a");
-      fail(ErrorKind::Runtime, "cannot broadcast ", a, " with ", b, ": dimension -", i + 1, " is ", x, " and ", y, ".", mend);
+      fail(ErrorKind::Runtime, "cannot broadcast ", a, " with ", b, ": dimension -", i + 1, " is ", x, " and ", y, ".",
+           mend);
     }
     out[n - 1 - i] = x == 1 ? y : x;
   }
@@ -273,8 +274,7 @@ Tensor empty_like(const Tensor& t, std::optional<DType> dtype, MemoryFormat f) {
   DType d = dtype.value_or(t.dtype());
   if (f == MemoryFormat::Preserve) {
     // A dense tensor's strides are kept to the letter, those of dimensions of size 1 too.
-    if (t.is_dense())
-      return make(Storage::make(nbytes_of(t.numel(), d), t.device()), t.sizes(), t.strides(), d);
+    if (t.is_dense()) return make(Storage::make(nbytes_of(t.numel(), d), t.device()), t.sizes(), t.strides(), d);
     return empty_strided(t.sizes(), dense_strides_like(t), d, t.device());
   }
   if (f == MemoryFormat::ChannelsLast || f == MemoryFormat::ChannelsLast3d)
@@ -335,7 +335,8 @@ char* Tensor::no_memory() const {
 }
 
 Scalar Tensor::item() const {
-  RL_CHECK(numel() == 1, "a tensor of shape ", IntSpan(sizes()), " has ", numel(), " elements; only one can become a number",
+  RL_CHECK(numel() == 1, "a tensor of shape ", IntSpan(sizes()), " has ", numel(),
+           " elements; only one can become a number",
            hint("pick one by indexing, reduce with sum() or mean(), or take all with tolist()"));
   RL_CHECK(!is_meta(), "a tensor on the meta device has no values");
   return visit(dtype(), [&](auto tag) -> Scalar {
