@@ -84,7 +84,9 @@ void check_divisor(const char* schema, DType d, const Tensor& a, const Tensor& b
   RL_CHECK_KIND(d != DType::Bool, NotImplemented, name_of(schema), " is not defined for bool tensors",
                 hint("convert with .int() first"));
   if (is_floating(d) || b.is_meta() || a.numel() == 0 || b.numel() == 0) return;
-  Tensor fine = kernels::reduce(kernels::Fold::all, b, kernels::dim_set(schema, {}, b.dim()), false, b.dtype(), DType::Bool);
+  Tensor fine = b.impl()->wrapped_number  // a number may become zero in a small integer type
+                    ? kernels::cast(kernels::cast(b, d), DType::Bool)
+                    : kernels::reduce(kernels::Fold::all, b, kernels::dim_set(schema, {}, b.dim()), false, b.dtype(), DType::Bool);
   RL_CHECK(*fine.data<bool>(), name_of(schema), ": ZeroDivisionError: an integer divided by zero",
            hint("convert to floating point, where the result is infinite or NaN, or replace the zeros"));
 }

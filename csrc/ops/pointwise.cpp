@@ -67,6 +67,7 @@ struct NanToNum {
   Tensor forward(Ctx& ctx, const Tensor& x, std::optional<double> nan, std::optional<double> positive,
                  std::optional<double> negative) {
     ctx.save(x);
+    check_out_dtype(schema, ctx, x.dtype());
     if (!is_floating(x.dtype())) return kernels::clone(x);
     double largest = x.dtype() == DType::Float64    ? 0x1.fffffffffffffp1023
                      : x.dtype() == DType::Float16  ? 65504

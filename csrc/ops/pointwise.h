@@ -76,7 +76,8 @@ struct Unary : NodeName<F> {
       RL_CHECK(x.dtype() != DType::Bool, name_of(schema), " is not defined for bool tensors", hint(F::bool_hint));
     if constexpr (requires { typename F::for_bool; })
       if (x.dtype() == DType::Bool) return kernels::pointwise(schema, typename F::for_bool(), 0, DType::Bool, ctx.out, x);
-    if constexpr (pointwise::types_of<F>() == Types::all && !pointwise::is_predicate<F>())
+    if constexpr (pointwise::types_of<F>() != Types::floats && !pointwise::is_predicate<F>() &&
+                  !std::is_same_v<F, pointwise::Square>)
       check_out_dtype(schema, ctx, x.dtype());
     Tensor y = kernels::pointwise(schema, f, 0, compute_type<F>(x.dtype()), ctx.out, x);
     if constexpr (requires { F::saves; })

@@ -75,7 +75,6 @@ struct LerpNumber {
     weight = s.to_double();
     Tensor w = wrapped_number(weight);
     check_lerp(a, b, w);
-    check_out_dtype(schema, ctx, a.dtype());
     return kernels::pointwise(schema, pointwise::Lerp(), 0, a.dtype(), ctx.out, a, b, w);
   }
   Grads backward(Ctx& ctx, Grads g) {
