@@ -66,10 +66,6 @@ Tensor from_array(nb::object array) {
                    1) < 0)
     throw PythonError();
   DType d = dtype_of_format(b->format, b->itemsize);
-  // The array's own strides: the buffer's are made up where a dimension has no more than one element.
-  nb::tuple own = nb::borrow<nb::tuple>(nb::hasattr(array, "strides") ? nb::object(array.attr("strides")) : nb::tuple());
-  if (nb::len(own) == size_t(b->ndim))
-    for (int i = 0; i < b->ndim; i++) b->strides[i] = nb::cast<int64_t>(own[i]);
   Dims sizes, strides;
   int64_t span = b->itemsize;
   // NumPy tells buffers other strides than its own where a dimension has one element or none.
