@@ -266,8 +266,9 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
                  ", the tensor to write it to ", out->sizes(), hint("use the out-of-place form"));
       resize_out(*out, shape);
     }
-    if (compute == DType::Bool && result == DType::Bool && out->dtype() != DType::Bool && !tiles.predicate) {
-      copy_into(*out, run_tiles(op, tiles, functor, in, compute, result, nullptr));  // true + true is true, not 2
+    if (compute < DType::Int64 && result == compute && out->dtype() != compute) {
+      // Arithmetic ends within its own dtype, also when written into a wider one: true + true is true, not 2.
+      copy_into(*out, run_tiles(op, tiles, functor, in, compute, result, nullptr));
       return *out;
     }
     check_writable(op, *out);

@@ -16,7 +16,7 @@ struct Relu {
   }
   template <class V>
   V grad(V g, V y) const {
-    return select(y > 0.0, g, zero_of(g));
+    return select(y <= 0.0, zero_of(g), g);
   }
 };
 

@@ -152,6 +152,7 @@ struct Log10 {
 
 struct Log1p {
   static constexpr auto schema = "log1p(Tensor self) -> Tensor";
+  static constexpr auto node_name = "Log1PBackward0";
   static constexpr auto doc = "log(1 + x), exact also near zero.";
   static constexpr auto saves = Saves::input;
   template <class V>
