@@ -43,6 +43,8 @@ inline void warn(const std::string& message) {
 
 // The message is put together only when the condition fails.
 #define RL_CHECK(condition, ...) \
-  if (!(condition)) [[unlikely]] ::rushlight::fail(::rushlight::ErrorKind::Runtime, __VA_ARGS__)
+  if (!(condition)) [[unlikely]] \
+  ::rushlight::fail(::rushlight::ErrorKind::Runtime, __VA_ARGS__)
 #define RL_CHECK_KIND(condition, kind_, ...) \
-  if (!(condition)) [[unlikely]] ::rushlight::fail(::rushlight::ErrorKind::kind_, __VA_ARGS__)
+  if (!(condition)) [[unlikely]]             \
+  ::rushlight::fail(::rushlight::ErrorKind::kind_, __VA_ARGS__)

@@ -10,9 +10,9 @@
 namespace rushlight::kernels {
 namespace {
 
-constexpr int kTile = 512;           // elements; a few tiles of doubles fit the first-level cache
-constexpr int64_t kGrain = 32768;    // elements for one thread
-constexpr int kMaxOperands = 5;      // the output first
+constexpr int kTile = 512;                          // elements; a few tiles of doubles fit the first-level cache
+constexpr int64_t kGrain = 32768;                   // elements for one thread
+constexpr int kMaxOperands = 5;                     // the output first
 constexpr int64_t kStreamBytes = int64_t(8) << 20;  // results beyond the cache bypass it
 
 struct Operand {
@@ -103,7 +103,8 @@ void execute(const Plan& plan, const Tiles& tiles, const void* functor, Compute 
     const Operand& o = plan.op[i];
     DType want = i == 0 && tiles.predicate ? DType::Bool : compute_dtype;
     bool flat = plan.shape.size() == 1;
-    if (i > 0 && std::all_of(o.strides.begin(), o.strides.end(), [](int64_t s) { return s == 0; })) access[i] = Access::splat;
+    if (i > 0 && std::all_of(o.strides.begin(), o.strides.end(), [](int64_t s) { return s == 0; }))
+      access[i] = Access::splat;
     else if (flat && o.dtype == want && o.strides[0] == itemsize(want)) access[i] = Access::direct;
     else access[i] = Access::gather;
   }
@@ -221,7 +222,8 @@ Dims result_strides(std::span<const Tensor* const> in, IntSpan shape) {
       else if (c < 0) break;
     }
   }
-  // Without elements the layout is PyTorch's all the same: that of a contiguous tensor, or 0 further out than a size of 0.
+  // Without elements the layout is PyTorch's all the same: that of a contiguous tensor, or 0 further out than a size of
+  // 0.
   if (std::is_sorted(order.begin(), order.end(), std::greater<int64_t>())) return contiguous_strides(shape);
   Dims strides;
   strides.resize(n, 1);
@@ -230,8 +232,8 @@ Dims result_strides(std::span<const Tensor* const> in, IntSpan shape) {
   return strides;
 }
 
-Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::span<const Tensor* const> in, DType compute,
-                 DType result, const Tensor* out) {
+Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::span<const Tensor* const> in,
+                 DType compute, DType result, const Tensor* out) {
   Compute c = compute_of(compute);
   RL_CHECK_KIND(tiles.fn[c], NotImplemented, std::string(op, strcspn(op, "(")), " is not defined for ", compute);
   const Tensor& first = *in[0];
@@ -438,7 +440,8 @@ void fill(const Tensor& t, const Scalar& value) {
   if (t.is_dense() && (value == Scalar(0.0) && !std::signbit(value.to_double()))) {
     Unlocked unlocked(t.numel());
     char* p = t.bytes();
-    parallel_for(0, t.numel(), kGrain, [&](int64_t b, int64_t e) { std::memset(p + b * t.itemsize(), 0, (e - b) * t.itemsize()); });
+    parallel_for(0, t.numel(), kGrain,
+                 [&](int64_t b, int64_t e) { std::memset(p + b * t.itemsize(), 0, (e - b) * t.itemsize()); });
     return;
   }
   if (t.numel() == 1) {

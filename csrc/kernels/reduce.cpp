@@ -10,11 +10,11 @@
 namespace rushlight::kernels {
 namespace {
 
-constexpr int64_t kGrain = 32768;     // elements for one thread
-constexpr int64_t kUnit = 512;        // results whose accumulators stay in the cache
-constexpr int64_t kBuffer = 2048;     // elements converted at a time
-constexpr int64_t kFewUnits = 16;     // fewer, and the reduced range is cut too
-constexpr int64_t kShortRow = 16;     // rows so short are read across many results
+constexpr int64_t kGrain = 32768;  // elements for one thread
+constexpr int64_t kUnit = 512;     // results whose accumulators stay in the cache
+constexpr int64_t kBuffer = 2048;  // elements converted at a time
+constexpr int64_t kFewUnits = 16;  // fewer, and the reduced range is cut too
+constexpr int64_t kShortRow = 16;  // rows so short are read across many results
 
 struct Axis {
   int64_t size, in, out, parameter;  // strides in bytes
@@ -199,7 +199,8 @@ DimSet dim_set(const char* op, std::optional<IntSpan> dims, int64_t ndim) {
   DimSet set = 0;
   for (int64_t d : *dims) {
     DimSet bit = DimSet(1) << wrap_dim(d, ndim);
-    RL_CHECK(!(set & bit), std::string(op, strcspn(op, "(")), ": dimension ", wrap_dim(d, ndim), " appears twice in ", *dims);
+    RL_CHECK(!(set & bit), std::string(op, strcspn(op, "(")), ": dimension ", wrap_dim(d, ndim), " appears twice in ",
+             *dims);
     set |= bit;
   }
   return ndim ? set : 0;
@@ -234,7 +235,9 @@ Tensor reduce(Fold fold, const Tensor& x, DimSet reduced, bool keepdim, DType co
          compute,
          x.dtype(),
          compute == kF32 ? 4 : 8,
-         x.dtype() == (compute == kF32 ? DType::Float32 : compute == kF64 ? DType::Float64 : DType::Int64),
+         x.dtype() == (compute == kF32   ? DType::Float32
+                       : compute == kF64 ? DType::Float64
+                                         : DType::Int64),
          x.bytes(),
          Layout(x, reduced, out, keepdim)};
   const Layout& l = w.layout;

@@ -14,30 +14,35 @@ template <class T, class Join>
 void scan(const T* x, T* out, int64_t outer, int64_t n, int64_t inner, Join join) {
   using Acc = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
   const int64_t strips = (inner + kStrip - 1) / kStrip;
-  parallel_for(0, outer * strips, std::max<int64_t>(1, kGrain / (n * std::min(inner, kStrip))), [&](int64_t b, int64_t e) {
-    Acc acc[kStrip];
-    for (int64_t i = b; i < e; i++) {
-      const int64_t first = i % strips * kStrip, width = std::min(kStrip, inner - first);
-      const T* from = x + i / strips * n * inner + first;
-      T* to = out + i / strips * n * inner + first;
-      for (int64_t j = 0; j < width; j++) acc[j] = join(Acc(from[j])), to[j] = T(acc[j]);
-      for (int64_t k = 1; k < n; k++) {
-        from += inner, to += inner;
-        for (int64_t j = 0; j < width; j++) acc[j] = join(acc[j], Acc(from[j])), to[j] = T(acc[j]);
-      }
-    }
-  });
+  parallel_for(0, outer * strips, std::max<int64_t>(1, kGrain / (n * std::min(inner, kStrip))),
+               [&](int64_t b, int64_t e) {
+                 Acc acc[kStrip];
+                 for (int64_t i = b; i < e; i++) {
+                   const int64_t first = i % strips * kStrip, width = std::min(kStrip, inner - first);
+                   const T* from = x + i / strips * n * inner + first;
+                   T* to = out + i / strips * n * inner + first;
+                   for (int64_t j = 0; j < width; j++) acc[j] = join(Acc(from[j])), to[j] = T(acc[j]);
+                   for (int64_t k = 1; k < n; k++) {
+                     from += inner, to += inner;
+                     for (int64_t j = 0; j < width; j++) acc[j] = join(acc[j], Acc(from[j])), to[j] = T(acc[j]);
+                   }
+                 }
+               });
 }
 
 struct Plus {
   template <class A>
-  A operator()(A a) const { return a; }
+  A operator()(A a) const {
+    return a;
+  }
   int64_t operator()(int64_t a, int64_t b) const { return int64_t(uint64_t(a) + uint64_t(b)); }
   double operator()(double a, double b) const { return a + b; }
 };
 struct Times {
   template <class A>
-  A operator()(A a) const { return a; }
+  A operator()(A a) const {
+    return a;
+  }
   int64_t operator()(int64_t a, int64_t b) const { return int64_t(uint64_t(a) * uint64_t(b)); }
   double operator()(double a, double b) const { return a * b; }
 };

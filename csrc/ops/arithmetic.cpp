@@ -12,8 +12,8 @@ constexpr Forms all_forms = both | inplace | out;
 // --- Sums and products ----------------------------------------------------------------------------------------------
 
 void check_alpha(const char* schema, DType d, const Scalar& alpha) {
-  RL_CHECK(is_floating(d) || !alpha.is_floating(), name_of(schema), ": alpha must be an integer for integer tensors, got ",
-           alpha);
+  RL_CHECK(is_floating(d) || !alpha.is_floating(), name_of(schema),
+           ": alpha must be an integer for integer tensors, got ", alpha);
   RL_CHECK(d == DType::Bool || !alpha.is_bool(), name_of(schema), ": alpha may be a bool for bool tensors only");
 }
 
@@ -26,7 +26,8 @@ struct Add {
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b, Scalar s) {
     alpha = s;
     DType d = result_type(a, b);
-    if (alpha == Scalar(1) && !alpha.is_bool()) return kernels::pointwise(schema, pointwise::Add(), 0, d, ctx.out, a, b);
+    if (alpha == Scalar(1) && !alpha.is_bool())
+      return kernels::pointwise(schema, pointwise::Add(), 0, d, ctx.out, a, b);
     check_alpha(schema, d, alpha);
     return kernels::pointwise(schema, pointwise::AddScaled{alpha.to_double()}, 0, d, ctx.out, a, b);
   }
@@ -40,8 +41,8 @@ struct Sub {
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b, Scalar s) {
     alpha = s;
     DType d = result_type(a, b);
-    RL_CHECK(a.dtype() != DType::Bool && b.dtype() != DType::Bool,
-             "sub: subtraction is not defined for bool tensors", hint("use logical_xor() (^), or ~ to invert a mask"));
+    RL_CHECK(a.dtype() != DType::Bool && b.dtype() != DType::Bool, "sub: subtraction is not defined for bool tensors",
+             hint("use logical_xor() (^), or ~ to invert a mask"));
     check_alpha(schema, d, alpha);
     if (alpha == Scalar(1)) return kernels::pointwise(schema, pointwise::Sub(), 0, d, ctx.out, a, b);
     return kernels::pointwise(schema, pointwise::AddScaled{-alpha.to_double()}, 0, d, ctx.out, a, b);
@@ -86,7 +87,8 @@ void check_divisor(const char* schema, DType d, const Tensor& a, const Tensor& b
   if (is_floating(d) || b.is_meta() || a.numel() == 0 || b.numel() == 0) return;
   Tensor fine = b.impl()->wrapped_number  // a number may become zero in a small integer type
                     ? kernels::cast(kernels::cast(b, d), DType::Bool)
-                    : kernels::reduce(kernels::Fold::all, b, kernels::dim_set(schema, {}, b.dim()), false, b.dtype(), DType::Bool);
+                    : kernels::reduce(kernels::Fold::all, b, kernels::dim_set(schema, {}, b.dim()), false, b.dtype(),
+                                      DType::Bool);
   RL_CHECK(*fine.data<bool>(), name_of(schema), ": ZeroDivisionError: an integer divided by zero",
            hint("convert to floating point, where the result is infinite or NaN, or replace the zeros"));
 }
@@ -107,12 +109,12 @@ struct ByNumber : Names {
   Grads backward(Ctx& ctx, Grads g) { return {op.backward(ctx, std::move(g))[0]}; }
 };
 
-#define RL_WHOLE(Name, F, text, node, docstring)         \
-  struct Name##Names {                                   \
-    static constexpr auto schema = text;                 \
-    static constexpr auto node_name = node "Backward1";  \
-    static constexpr auto doc = docstring;               \
-  };                                                     \
+#define RL_WHOLE(Name, F, text, node, docstring)        \
+  struct Name##Names {                                  \
+    static constexpr auto schema = text;                \
+    static constexpr auto node_name = node "Backward1"; \
+    static constexpr auto doc = docstring;              \
+  };                                                    \
   using Name = Whole<pointwise::F, Name##Names>;
 
 RL_WHOLE(FloorDivide, FloorDivide, "floor_divide(Number|Tensor self, Number|Tensor other) -> Tensor", "FloorDivide",
@@ -141,7 +143,8 @@ struct DivMode {
   static constexpr Kind kind = Kind::composite;
   Tensor forward(Ctx&, const Tensor& a, const Tensor& b, std::optional<std::string_view> mode) {
     if (!mode) return apply<DivExact>(a, b);
-    RL_CHECK(*mode == "floor" || *mode == "trunc", "div: rounding_mode must be None, 'floor' or 'trunc', not '", *mode, "'");
+    RL_CHECK(*mode == "floor" || *mode == "trunc", "div: rounding_mode must be None, 'floor' or 'trunc', not '", *mode,
+             "'");
     return *mode == "floor" ? apply<DivFloor>(a, b) : apply<DivTrunc>(a, b);
   }
 };
@@ -160,7 +163,8 @@ RL_BIND(FmodByNumber, all_forms)
 // --- Powers ---------------------------------------------------------------------------------------------------------
 
 void check_power(DType d) {
-  RL_CHECK_KIND(d != DType::Bool, NotImplemented, "pow is not defined for bool tensors", hint("use & for a product of bools"));
+  RL_CHECK_KIND(d != DType::Bool, NotImplemented, "pow is not defined for bool tensors",
+                hint("use & for a product of bools"));
 }
 
 struct PowNames {
@@ -234,8 +238,10 @@ RL_BIND(PowOfNumber, function | out)
 
 // --- Functions of two real numbers ----------------------------------------------------------------------------------
 
-RL_BINARY(Atan2, "atan2(Tensor self, Tensor other) -> Tensor", all_forms, "The angle of the point (other, self), in radians.")
-RL_BINARY(Hypot, "hypot(Tensor self, Tensor other) -> Tensor", all_forms, "sqrt(self ** 2 + other ** 2), without overflow.")
+RL_BINARY(Atan2, "atan2(Tensor self, Tensor other) -> Tensor", all_forms,
+          "The angle of the point (other, self), in radians.")
+RL_BINARY(Hypot, "hypot(Tensor self, Tensor other) -> Tensor", all_forms,
+          "sqrt(self ** 2 + other ** 2), without overflow.")
 RL_BINARY(Copysign, "copysign(Tensor self, Number|Tensor other) -> Tensor", all_forms, "self with the sign of other.")
 RL_BINARY(LogAddExp, "logaddexp(Tensor self, Tensor other) -> Tensor", both | out, "log(exp(self) + exp(other)).")
 RL_BINARY(LogAddExp2, "logaddexp2(Tensor self, Tensor other) -> Tensor", both | out, "log2(2 ** self + 2 ** other).")

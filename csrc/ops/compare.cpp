@@ -19,9 +19,12 @@ RL_BINARY(LogicalAnd, "logical_and(Tensor self, Tensor other) -> Tensor", all_fo
 RL_BINARY(LogicalOr, "logical_or(Tensor self, Tensor other) -> Tensor", all_forms, "Whether either is nonzero.")
 RL_BINARY(LogicalXor, "logical_xor(Tensor self, Tensor other) -> Tensor", all_forms, "Whether just one is nonzero.")
 
-RL_BINARY(BitwiseAnd, "bitwise_and(Number|Tensor self, Number|Tensor other) -> Tensor", all_forms, "Bits that both have.")
-RL_BINARY(BitwiseOr, "bitwise_or(Number|Tensor self, Number|Tensor other) -> Tensor", all_forms, "Bits that either has.")
-RL_BINARY(BitwiseXor, "bitwise_xor(Number|Tensor self, Number|Tensor other) -> Tensor", all_forms, "Bits that just one has.")
+RL_BINARY(BitwiseAnd, "bitwise_and(Number|Tensor self, Number|Tensor other) -> Tensor", all_forms,
+          "Bits that both have.")
+RL_BINARY(BitwiseOr, "bitwise_or(Number|Tensor self, Number|Tensor other) -> Tensor", all_forms,
+          "Bits that either has.")
+RL_BINARY(BitwiseXor, "bitwise_xor(Number|Tensor self, Number|Tensor other) -> Tensor", all_forms,
+          "Bits that just one has.")
 RL_BINARY(ShiftLeft, "bitwise_left_shift(Number|Tensor self, Number|Tensor other) -> Tensor", all_forms,
           "Bits moved up by other places.")
 RL_BINARY(ShiftRight, "bitwise_right_shift(Number|Tensor self, Number|Tensor other) -> Tensor", all_forms,

@@ -24,7 +24,8 @@ DType compute_type(DType inputs) {
 template <class F>
 void check_types(const char* op, DType d) {
   if constexpr (pointwise::types_of<F>() == Types::ints)
-    RL_CHECK_KIND(!is_floating(d), NotImplemented, std::string(op, strcspn(op, "(")), " is for integers and bools, not ", d);
+    RL_CHECK_KIND(!is_floating(d), NotImplemented, std::string(op, strcspn(op, "(")),
+                  " is for integers and bools, not ", d);
 }
 
 // Fused where the result is final, composed where it may be differentiated.
@@ -75,7 +76,8 @@ struct Unary : NodeName<F> {
     if constexpr (requires { F::bool_hint; })
       RL_CHECK(x.dtype() != DType::Bool, name_of(schema), " is not defined for bool tensors", hint(F::bool_hint));
     if constexpr (requires { typename F::for_bool; })
-      if (x.dtype() == DType::Bool) return kernels::pointwise(schema, typename F::for_bool(), 0, DType::Bool, ctx.out, x);
+      if (x.dtype() == DType::Bool)
+        return kernels::pointwise(schema, typename F::for_bool(), 0, DType::Bool, ctx.out, x);
     if constexpr (pointwise::types_of<F>() != Types::floats && !pointwise::is_predicate<F>() &&
                   !std::is_same_v<F, pointwise::Square>)
       check_out_dtype(schema, ctx, x.dtype());
@@ -123,12 +125,12 @@ struct Binary : Names {
 
 // RL_BINARY(Hypot, "hypot(Tensor self, Tensor other) -> Tensor", both | out, "The length of ...")
 // binds pointwise::Hypot as ops::Hypot.
-#define RL_BINARY(F, text, forms, docstring)         \
-  struct F##Names {                                  \
-    static constexpr auto schema = text;             \
-    static constexpr auto doc = docstring;           \
-  };                                                 \
-  using F = Binary<pointwise::F, F##Names>;          \
+#define RL_BINARY(F, text, forms, docstring) \
+  struct F##Names {                          \
+    static constexpr auto schema = text;     \
+    static constexpr auto doc = docstring;   \
+  };                                         \
+  using F = Binary<pointwise::F, F##Names>;  \
   RL_BIND(F, forms)
 
 }  // namespace rushlight::ops

@@ -10,7 +10,8 @@ namespace ops {
 
 const Tensor* reduce_target(const Ctx& ctx, IntSpan shape, DType dtype, const Tensor& x) {
   const Tensor* out = ctx.out;
-  return out && out->dtype() == dtype && IntSpan(out->sizes()) == shape && out->storage() != x.storage() ? out : nullptr;
+  return out && out->dtype() == dtype && IntSpan(out->sizes()) == shape && out->storage() != x.storage() ? out
+                                                                                                         : nullptr;
 }
 
 Tensor restore_dims(const Tensor& t, const Reduced& r) {
@@ -28,7 +29,8 @@ using OptDType = std::optional<DType>;
 Tensor fold(Ctx& ctx, kernels::Fold f, const Tensor& x, const Reduced& r, DType compute, DType result,
             kernels::Finish finish = {}) {
   Dims shape = kernels::reduced_shape(x.sizes(), r.dims, r.keepdim);
-  return kernels::reduce(f, x, r.dims, r.keepdim, compute, result, reduce_target(ctx, shape, result, x), nullptr, finish);
+  return kernels::reduce(f, x, r.dims, r.keepdim, compute, result, reduce_target(ctx, shape, result, x), nullptr,
+                         finish);
 }
 
 // --- Sum and mean ---------------------------------------------------------------------------------------------------
@@ -173,10 +175,11 @@ template <bool max>
 struct Amax {
   static constexpr auto schema = max ? "amax(Tensor self, int[1] dim=(), bool keepdim=False) -> Tensor"
                                      : "amin(Tensor self, int[1] dim=(), bool keepdim=False) -> Tensor";
-  static constexpr auto doc = max ? "The largest element, of all or over the dimensions `dim`; NaN if any is. Equal elements share "
-                                    "the gradient."
-                                  : "The smallest element, of all or over the dimensions `dim`; NaN if any is. Equal elements share "
-                                    "the gradient.";
+  static constexpr auto doc =
+      max ? "The largest element, of all or over the dimensions `dim`; NaN if any is. Equal elements share "
+            "the gradient."
+          : "The smallest element, of all or over the dimensions `dim`; NaN if any is. Equal elements share "
+            "the gradient.";
   Reduced r;
   Tensor forward(Ctx& ctx, const Tensor& x, IntSpan dims, bool keepdim) {
     ctx.save(x);
@@ -190,7 +193,7 @@ struct Amax {
   Grads backward(Ctx& ctx, Grads g) {
     Tensor x = ctx.get(0);
     return {share_gradient(g[0], x, eq(x, restore_dims(ctx.get(1), r)), r)};
-   }
+  }
 };
 
 template <bool max>
@@ -230,8 +233,9 @@ struct MinOf {
 
 template <bool max>
 struct MaxDim {
-  static constexpr auto schema = max ? "max(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
-                                     : "min(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
+  static constexpr auto schema =
+      max ? "max(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
+          : "min(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
   Reduced r;
   int64_t dim;
   std::tuple<Tensor, Tensor> forward(Ctx& ctx, const Tensor& x, int64_t d, bool keepdim) {
@@ -275,22 +279,22 @@ struct Argmax {
 
 DType truth_type(DType d) { return d == DType::UInt8 ? d : DType::Bool; }  // masks were uint8 before there was bool
 
-#define RL_TRUTH(Name, fold_name, text, docstring)                                                        \
-  struct Name {                                                                                           \
-    static constexpr auto schema = text "(Tensor self) -> Tensor";                                        \
-    static constexpr auto doc = docstring;                                                                \
-    Tensor forward(Ctx& ctx, const Tensor& x) {                                                           \
-      Reduced r{x.sizes(), kernels::dim_set(schema, {}, x.dim()), false};                                 \
-      return fold(ctx, kernels::Fold::fold_name, x, r, x.dtype(), truth_type(x.dtype()));                 \
-    }                                                                                                     \
-  };                                                                                                      \
-  struct Name##Dim {                                                                                      \
-    static constexpr auto schema = text "(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor";       \
-    Tensor forward(Ctx& ctx, const Tensor& x, OptDims dims, bool keepdim) {                               \
-      Reduced r{x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};                             \
-      check_out_dtype(schema, ctx, truth_type(x.dtype()));                                                \
-      return fold(ctx, kernels::Fold::fold_name, x, r, x.dtype(), truth_type(x.dtype()));                 \
-    }                                                                                                     \
+#define RL_TRUTH(Name, fold_name, text, docstring)                                                  \
+  struct Name {                                                                                     \
+    static constexpr auto schema = text "(Tensor self) -> Tensor";                                  \
+    static constexpr auto doc = docstring;                                                          \
+    Tensor forward(Ctx& ctx, const Tensor& x) {                                                     \
+      Reduced r{x.sizes(), kernels::dim_set(schema, {}, x.dim()), false};                           \
+      return fold(ctx, kernels::Fold::fold_name, x, r, x.dtype(), truth_type(x.dtype()));           \
+    }                                                                                               \
+  };                                                                                                \
+  struct Name##Dim {                                                                                \
+    static constexpr auto schema = text "(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor"; \
+    Tensor forward(Ctx& ctx, const Tensor& x, OptDims dims, bool keepdim) {                         \
+      Reduced r{x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};                       \
+      check_out_dtype(schema, ctx, truth_type(x.dtype()));                                          \
+      return fold(ctx, kernels::Fold::fold_name, x, r, x.dtype(), truth_type(x.dtype()));           \
+    }                                                                                               \
   };
 RL_TRUTH(All, all, "all", "Whether all elements are nonzero, of the whole tensor or over the dimensions `dim`.")
 RL_TRUTH(Any, any, "any", "Whether any element is nonzero, of the whole tensor or over the dimensions `dim`.")
@@ -348,7 +352,9 @@ Tensor mean(const Tensor& t) { return apply<ops::Mean>(t, ops::OptDType()); }
 Tensor mean(const Tensor& t, IntSpan dims, bool keepdim) {
   return apply<ops::MeanDim>(t, ops::OptDims(dims), keepdim, ops::OptDType());
 }
-Tensor prod(const Tensor& t, int64_t dim, bool keepdim) { return apply<ops::ProdDim>(t, dim, keepdim, ops::OptDType()); }
+Tensor prod(const Tensor& t, int64_t dim, bool keepdim) {
+  return apply<ops::ProdDim>(t, dim, keepdim, ops::OptDType());
+}
 Tensor amax(const Tensor& t, IntSpan dims, bool keepdim) { return apply<ops::Amax<true>>(t, dims, keepdim); }
 Tensor amin(const Tensor& t, IntSpan dims, bool keepdim) { return apply<ops::Amax<false>>(t, dims, keepdim); }
 Tensor any(const Tensor& t) { return apply<ops::Any>(t); }

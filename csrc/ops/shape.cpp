@@ -286,14 +286,10 @@ struct Rot90 {
     int64_t a = wrap_dim(dims[0], x.dim()), b = wrap_dim(dims[1], x.dim());
     RL_CHECK(a != b, "rot90: the two dimensions must differ, got ", dims);
     switch ((k % 4 + 4) % 4) {
-      case 1:
-        return transpose(flip(x, {b}), a, b);
-      case 2:
-        return flip(x, {a, b});
-      case 3:
-        return transpose(flip(x, {a}), a, b);
-      default:
-        return clone(x, MemoryFormat::Contiguous);
+      case 1: return transpose(flip(x, {b}), a, b);
+      case 2: return flip(x, {a, b});
+      case 3: return transpose(flip(x, {a}), a, b);
+      default: return clone(x, MemoryFormat::Contiguous);
     }
   }
 };
@@ -426,10 +422,8 @@ Tensor triangle(const char* op, const Tensor& x, int64_t diagonal) {
       // Columns below `cut` belong to the lower part of this row.
       int64_t cut = std::clamp<int64_t>(i % rows + diagonal + (upper ? 0 : 1), 0, cols);
       int64_t at = i * cols * size, k = cut * size, all = cols * size;
-      if (upper)
-        std::memset(q + at, 0, k), std::memcpy(q + at + k, p + at + k, all - k);
-      else
-        std::memcpy(q + at, p + at, k), std::memset(q + at + k, 0, all - k);
+      if (upper) std::memset(q + at, 0, k), std::memcpy(q + at + k, p + at + k, all - k);
+      else std::memcpy(q + at, p + at, k), std::memset(q + at + k, 0, all - k);
     }
   });
   return out;

@@ -78,10 +78,8 @@ struct Topk : Selected {
     Dims result = shape;
     if (x.dim()) result[dim] = k;
     Tensor values = empty(result, x.dtype(), x.device()), indices = empty(result, DType::Int64, x.device());
-    if (k > 0)
-      kernels::topk_into(values, indices, x, dim, k, largest);
-    else if (x.dim() == 0)
-      kernels::copy_into(values, x), kernels::fill(indices, 0);
+    if (k > 0) kernels::topk_into(values, indices, x, dim, k, largest);
+    else if (x.dim() == 0) kernels::copy_into(values, x), kernels::fill(indices, 0);
     ctx.save(alias(indices));
     return {values, indices};
   }

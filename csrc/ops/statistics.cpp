@@ -1,4 +1,5 @@
-// Variances, norms and log-sum-exp over dimensions: folds whose elements are first compared with a number each result has.
+// Variances, norms and log-sum-exp over dimensions: folds whose elements are first compared with a number each result
+// has.
 #include <limits>
 
 #include "kernels/reduce.h"
@@ -41,7 +42,8 @@ template <bool root>
 Moments moments(Ctx& ctx, const Tensor& x, const Reduced& r, double correction) {
   constexpr DType wide = DType::Float64;
   Tensor mean = kernels::reduce(Fold::sum, x, r.dims, r.keepdim, wide, wide, nullptr, nullptr, {divide_by_count});
-  return {mean, fold(ctx, Fold::sum_squared_deviation, x, r, wide, x.dtype(), &mean, {variance_of_sum<root>, correction})};
+  return {mean,
+          fold(ctx, Fold::sum_squared_deviation, x, r, wide, x.dtype(), &mean, {variance_of_sum<root>, correction})};
 }
 
 double correction_of(bool unbiased, const std::optional<Scalar>& correction) {
@@ -71,12 +73,14 @@ Tensor deviation_to_variance(const Tensor& g, const Tensor& y) {  // d std / d v
 
 template <bool root>
 struct Variance {
-  static constexpr auto schema =
-      root ? "std(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False, *, Scalar? correction=None) -> Tensor"
-           : "var(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False, *, Scalar? correction=None) -> Tensor";
+  static constexpr auto schema = root ? "std(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False, *, "
+                                        "Scalar? correction=None) -> Tensor"
+                                      : "var(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False, *, "
+                                        "Scalar? correction=None) -> Tensor";
   static constexpr auto doc =
       root ? "The standard deviation, of all elements or over the dimensions `dim`: the root of var()."
-           : "The variance, of all elements or over the dimensions `dim`: the sum of squared deviations from the mean over "
+           : "The variance, of all elements or over the dimensions `dim`: the sum of squared deviations from the mean "
+             "over "
              "(count - correction). correction is 1 unless given; unbiased=False means 0.";
   Reduced r;
   double correction;
@@ -94,12 +98,14 @@ struct Variance {
 };
 template <bool root>
 struct VarianceMean {
-  static constexpr auto schema =
-      root ? "std_mean(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False, *, Scalar? correction=None) -> "
-             "(Tensor, Tensor)"
-           : "var_mean(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False, *, Scalar? correction=None) -> "
-             "(Tensor, Tensor)";
-  static constexpr auto doc = root ? "(std, mean), in two passes over the elements." : "(var, mean), in two passes over the elements.";
+  static constexpr auto schema = root ? "std_mean(Tensor self, int[1]? dim=None, bool unbiased=True, bool "
+                                        "keepdim=False, *, Scalar? correction=None) -> "
+                                        "(Tensor, Tensor)"
+                                      : "var_mean(Tensor self, int[1]? dim=None, bool unbiased=True, bool "
+                                        "keepdim=False, *, Scalar? correction=None) -> "
+                                        "(Tensor, Tensor)";
+  static constexpr auto doc =
+      root ? "(std, mean), in two passes over the elements." : "(var, mean), in two passes over the elements.";
   Reduced r;
   double correction;
   std::tuple<Tensor, Tensor> forward(Ctx& ctx, const Tensor& x, OptDims dims, bool unbiased, bool keepdim,
@@ -119,15 +125,15 @@ struct VarianceMean {
 };
 
 // x.var(False)
-#define RL_UNBIASED(Op, text, Result)                                                                  \
-  struct Op##Unbiased {                                                                                \
-    static constexpr auto schema = text;                                                               \
-    static constexpr Kind kind = Kind::composite;                                                      \
-    Result forward(Ctx&, const Tensor& x, bool unbiased) {                                             \
-      return apply<Op>(x, OptDims(), unbiased, false, std::optional<Scalar>());                        \
-    }                                                                                                  \
-  };                                                                                                   \
-  RL_BIND(Op##Unbiased, both)                                                                          \
+#define RL_UNBIASED(Op, text, Result)                                           \
+  struct Op##Unbiased {                                                         \
+    static constexpr auto schema = text;                                        \
+    static constexpr Kind kind = Kind::composite;                               \
+    Result forward(Ctx&, const Tensor& x, bool unbiased) {                      \
+      return apply<Op>(x, OptDims(), unbiased, false, std::optional<Scalar>()); \
+    }                                                                           \
+  };                                                                            \
+  RL_BIND(Op##Unbiased, both)                                                   \
   RL_BIND(Op, both | out)
 using Var = Variance<false>;
 using Std = Variance<true>;
@@ -163,9 +169,7 @@ struct Logsumexp {
     ctx.save_output(y);
     return y;
   }
-  Grads backward(Ctx& ctx, Grads g) {
-    return {restore_dims(g[0], r) * exp(ctx.get(0) - restore_dims(ctx.get(1), r))};
-  }
+  Grads backward(Ctx& ctx, Grads g) { return {restore_dims(g[0], r) * exp(ctx.get(0) - restore_dims(ctx.get(1), r))}; }
 };
 RL_BIND(Logsumexp, both | out)
 
@@ -180,9 +184,11 @@ void root(double* acc, const double*, int64_t n, double, double order) {
 
 struct LinalgVectorNorm {
   static constexpr auto schema =
-      "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
+      "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> "
+      "Tensor";
   static constexpr auto doc =
-      "sum(|x| ** ord) ** (1 / ord), of all elements or over the dimensions `dim`; for ord inf the largest |x|, for -inf "
+      "sum(|x| ** ord) ** (1 / ord), of all elements or over the dimensions `dim`; for ord inf the largest |x|, for "
+      "-inf "
       "the smallest, for 0 how many are nonzero.";
   Reduced r;
   double order;
@@ -229,7 +235,8 @@ RL_BIND(LinalgVectorNorm, hidden | out)
 // --- Both extrema ---------------------------------------------------------------------------------------------------
 
 struct Aminmax {
-  static constexpr auto schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)";
+  static constexpr auto schema =
+      "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)";
   static constexpr auto doc = "(min, max) of all elements or along one dimension, as amin() and amax().";
   static constexpr Kind kind = Kind::composite;
   std::tuple<Tensor, Tensor> forward(Ctx&, const Tensor& x, OptInt dim, bool keepdim) {

@@ -102,7 +102,8 @@ struct Addcdiv {
     ctx.save(a), ctx.save(b), ctx.save(c);
     value = v.to_double();
     RL_CHECK(is_floating(b.dtype()) || is_floating(c.dtype()), "addcdiv: division of ", b.dtype(), " by ", c.dtype(),
-             " is not an integer in general", hint("use self + value * div(tensor1, tensor2), with a rounding_mode if meant"));
+             " is not an integer in general",
+             hint("use self + value * div(tensor1, tensor2), with a rounding_mode if meant"));
     return kernels::pointwise(schema, pointwise::Addcdiv{value}, 0, result_type(a, b, c), ctx.out, a, b, c);
   }
   Grads backward(Ctx& ctx, Grads g) { return derivatives(schema, ctx, g[0], pointwise::Addcdiv{value}); }
@@ -163,8 +164,8 @@ struct ClampOne {
   static constexpr auto schema =
       max ? "clamp_max(Tensor self, Tensor max) -> Tensor" : "clamp_min(Tensor self, Tensor min) -> Tensor";
   static constexpr auto node_name = max ? "ClampMaxBackward1" : "ClampMinBackward1";
-  static constexpr auto doc = max ? "The smaller of self and max, a number or a tensor."
-                                  : "The larger of self and min, a number or a tensor.";
+  static constexpr auto doc =
+      max ? "The smaller of self and max, a number or a tensor." : "The larger of self and min, a number or a tensor.";
   Tensor forward(Ctx& ctx, const Tensor& x, const Tensor& bound) {
     return clamp(schema, ctx, x, max ? Tensor() : bound, max ? bound : Tensor());
   }

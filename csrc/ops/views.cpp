@@ -23,8 +23,10 @@ bool self_overlapping(const Dims& sizes, const Dims& strides) {
 }
 
 struct AsStrided {
-  static constexpr auto schema = "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor";
-  static constexpr auto doc = "Any geometry over self's memory. The offset counts elements from the start of the storage.";
+  static constexpr auto schema =
+      "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor";
+  static constexpr auto doc =
+      "Any geometry over self's memory. The offset counts elements from the start of the storage.";
   static constexpr Kind kind = Kind::view;
   Dims in_sizes, in_strides, sizes, strides;
   int64_t in_offset, offset;
@@ -37,12 +39,13 @@ struct AsStrided {
     for (size_t i = 0; i < size.size(); i++) {
       RL_CHECK(stride[i] >= 0, "as_strided: strides must not be negative, got ", stride);
       int64_t step;
-      RL_CHECK(!__builtin_mul_overflow(size[i] - 1, stride[i], &step) && !__builtin_add_overflow(last, n ? step : 0, &last),
-               "as_strided: size ", size, " with stride ", stride, " reaches beyond any memory");
+      RL_CHECK(
+          !__builtin_mul_overflow(size[i] - 1, stride[i], &step) && !__builtin_add_overflow(last, n ? step : 0, &last),
+          "as_strided: size ", size, " with stride ", stride, " reaches beyond any memory");
     }
     int64_t have = x.storage()->nbytes / x.itemsize();
-    RL_CHECK(n == 0 || last < have, "as_strided: size ", size, " with stride ", stride, " and offset ", offset, " needs ",
-             last + 1, " elements of memory; the storage has ", have);
+    RL_CHECK(n == 0 || last < have, "as_strided: size ", size, " with stride ", stride, " and offset ", offset,
+             " needs ", last + 1, " elements of memory; the storage has ", have);
     return alias(x, size, stride, offset);
   }
   Grads backward(Ctx&, Grads g) {
@@ -131,8 +134,8 @@ struct Expand {
       if (to[d] == -1) to[d] = x.sizes()[own];
       strides[d] = x.strides()[own];
       if (to[d] == x.sizes()[own]) continue;
-      RL_CHECK(x.sizes()[own] == 1 && to[d] >= 0, "expand: dimension ", own, " of ", x.sizes(), " cannot become ", to[d],
-               hint("only dimensions of size 1 expand"));
+      RL_CHECK(x.sizes()[own] == 1 && to[d] >= 0, "expand: dimension ", own, " of ", x.sizes(), " cannot become ",
+               to[d], hint("only dimensions of size 1 expand"));
       strides[d] = 0;
     }
     return alias(x, to, strides, x.offset());
@@ -180,7 +183,8 @@ struct T {
   static constexpr auto doc = "The transpose of a matrix; tensors of fewer dimensions as they are.";
   static constexpr Kind kind = Kind::view;
   Tensor forward(Ctx&, const Tensor& x) {
-    RL_CHECK(x.dim() <= 2, "t: expects at most 2 dimensions, got shape ", x.sizes(), hint("use .transpose(a, b) or .mT"));
+    RL_CHECK(x.dim() <= 2, "t: expects at most 2 dimensions, got shape ", x.sizes(),
+             hint("use .transpose(a, b) or .mT"));
     Dims sizes(x.sizes()), strides(x.strides());
     std::reverse(sizes.begin(), sizes.end()), std::reverse(strides.begin(), strides.end());
     return alias(x, sizes, strides, x.offset());
@@ -243,8 +247,8 @@ struct SqueezeDims {
     Dims wrapped;
     for (int64_t d : dims) {
       int64_t w = wrap_dim(d, x.dim());
-      RL_CHECK(std::find(wrapped.begin(), wrapped.end(), w) == wrapped.end(), "squeeze: dimension ", w, " appears twice in ",
-               dims);
+      RL_CHECK(std::find(wrapped.begin(), wrapped.end(), w) == wrapped.end(), "squeeze: dimension ", w,
+               " appears twice in ", dims);
       wrapped.push_back(w);
     }
     return squeezed(x, [&](int64_t d) { return std::find(wrapped.begin(), wrapped.end(), d) != wrapped.end(); });
@@ -314,14 +318,17 @@ struct Narrow {
     RL_CHECK(x.dim() > 0, "narrow: a tensor without dimensions cannot be narrowed");
     RL_CHECK(length >= 0, "narrow: length must not be negative, got ", length);
     int64_t n = x.size(dim);
-    RL_CHECK_KIND(start >= -n && start <= n, Index, "narrow: start ", start, " is outside dimension ", dim, " of size ", n);
+    RL_CHECK_KIND(start >= -n && start <= n, Index, "narrow: start ", start, " is outside dimension ", dim, " of size ",
+                  n);
     if (start < 0) start += n;
-    RL_CHECK(start <= n - length, "narrow: start ", start, " + length ", length, " exceeds dimension ", dim, " of size ", n);
+    RL_CHECK(start <= n - length, "narrow: start ", start, " + length ", length, " exceeds dimension ", dim,
+             " of size ", n);
     return slice(x, dim, start, start + length, 1);
   }
 };
 
-// --- The same tensor with another geometry ------------------------------------------------------------------------------
+// --- The same tensor with another geometry
+// ------------------------------------------------------------------------------
 
 // Makes self the view that `V` would return. The node is that of the view; a view of something takes its gradient
 // through its base, as after any in-place operation.
@@ -430,7 +437,9 @@ Tensor transpose(const Tensor& t, int64_t a, int64_t b) { return apply<ops::Tran
 Tensor unsqueeze(const Tensor& t, int64_t dim) { return apply<ops::Unsqueeze>(t, dim); }
 Tensor squeeze(const Tensor& t, int64_t dim) { return apply<ops::Squeeze>(t, dim); }
 Tensor select_index(const Tensor& t, int64_t dim, int64_t i) { return apply<ops::Select>(t, dim, i); }
-Tensor slice(const Tensor& t, int64_t dim, OptInt a, OptInt b, int64_t step) { return apply<ops::Slice>(t, dim, a, b, step); }
+Tensor slice(const Tensor& t, int64_t dim, OptInt a, OptInt b, int64_t step) {
+  return apply<ops::Slice>(t, dim, a, b, step);
+}
 Tensor narrow(const Tensor& t, int64_t dim, int64_t a, int64_t n) { return apply<ops::Narrow>(t, dim, a, n); }
 
 namespace needs {

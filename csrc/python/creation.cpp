@@ -196,7 +196,8 @@ void bind_creation(nb::module_& m) {
     auto operand = [](nb::object o) {
       if (is_tensor(o.ptr())) return unwrap(o.ptr());
       Scalar s;
-      RL_CHECK_KIND(to_scalar(o.ptr(), s), Type, "result_type takes tensors and numbers, not ", Py_TYPE(o.ptr())->tp_name);
+      RL_CHECK_KIND(to_scalar(o.ptr(), s), Type, "result_type takes tensors and numbers, not ",
+                    Py_TYPE(o.ptr())->tp_name);
       return wrapped_number(s);
     };
     return nb::steal(wrap_dtype(result_type(operand(a), operand(b))));

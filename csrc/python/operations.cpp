@@ -12,9 +12,9 @@ struct Callable {
   std::string name;  // as Python sees it: "add", "add_"
   Target target = Target::fresh;
   bool takes_out = false;
-  std::vector<const OpInfo*> ops;       // same name, tried in order
-  std::vector<Signature> signatures;    // made at the first call
-  PyObject* object = nullptr;           // what __torch_function__ receives as func
+  std::vector<const OpInfo*> ops;     // same name, tried in order
+  std::vector<Signature> signatures;  // made at the first call
+  PyObject* object = nullptr;         // what __torch_function__ receives as func
 };
 
 struct CallableObject {
@@ -48,8 +48,8 @@ void write_results(Returns& r, PyObject* given, const char* schema) {
     if (!is_tensor(o)) fail(ErrorKind::Type, name, "(): out= must hold Tensors, not ", Py_TYPE(o)->tp_name);
     Tensor out = unwrap(o);
     detail::check_out(out, requires_grad(r.tensors[i]), schema);
-    RL_CHECK(out.dtype() == r.tensors[i].dtype(), name, ": result ", i, " is ", r.tensors[i].dtype(), ", but its out= is ",
-             out.dtype(), hint("give tensors of the results' dtypes"));
+    RL_CHECK(out.dtype() == r.tensors[i].dtype(), name, ": result ", i, " is ", r.tensors[i].dtype(),
+             ", but its out= is ", out.dtype(), hint("give tensors of the results' dtypes"));
     Ctx ctx;
     ctx.out = &out;
     detail::finish_target(ctx, r.tensors[i], schema);
@@ -84,7 +84,8 @@ PyObject* call(Callable& c, PyObject* const* args, size_t n, PyObject* kwnames) 
       return Py_NewRef(a.out);
     }
     s.op.call(a.slots, Target::fresh, nullptr, r);
-    if (r.shape == Returns::one) [[likely]] return wrap(std::move(r.tensors[0]));
+    if (r.shape == Returns::one) [[likely]]
+      return wrap(std::move(r.tensors[0]));
     return make_returns(r, s.op.schema);
   }
   if (c.signatures.size() == 1) fail(ErrorKind::Type, why);
@@ -125,13 +126,15 @@ PyObject* get_doc(PyObject* o, void*) {
   return PyUnicode_FromString(doc.c_str());
 }
 PyObject* represent(PyObject* o) {
-  return PyUnicode_FromFormat("<built-in %s %s>", Py_TYPE(o) == method_type ? "method" : "function", callable_of(o).name.c_str());
+  return PyUnicode_FromFormat("<built-in %s %s>", Py_TYPE(o) == method_type ? "method" : "function",
+                              callable_of(o).name.c_str());
 }
 PyObject* reduce(PyObject* o, PyObject*) {
   if (Py_TYPE(o) == method_type) {
     return guarded([&] {
       nb::object get = nb::module_::import_("builtins").attr("getattr");
-      return nb::make_tuple(get, nb::make_tuple(nb::handle(reinterpret_cast<PyObject*>(tensor_type)), callable_of(o).name.c_str()))
+      return nb::make_tuple(
+                 get, nb::make_tuple(nb::handle(reinterpret_cast<PyObject*>(tensor_type)), callable_of(o).name.c_str()))
           .release()
           .ptr();
     });
@@ -187,7 +190,8 @@ PyObject* represent_returns(PyObject* o) {
     nb::object fields = nb::handle(o).attr("__match_args__");
     std::string text = std::string(Py_TYPE(o)->tp_name) + "(";
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); i++)
-      text += (i ? ",\n" : "\n") + nb::cast<std::string>(fields[i]) + "=" + nb::repr(nb::handle(PyTuple_GET_ITEM(o, i))).c_str();
+      text += (i ? ",\n" : "\n") + nb::cast<std::string>(fields[i]) + "=" +
+              nb::repr(nb::handle(PyTuple_GET_ITEM(o, i))).c_str();
     return nb::str((text + ")").c_str()).release().ptr();
   });
 }

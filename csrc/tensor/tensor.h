@@ -29,8 +29,8 @@ struct RL_API TensorImpl : RefCounted {
   bool contiguous = true;
   bool wrapped_number = false;  // made from a Python number: weakest in promotion
   bool inference = inference_mode;
-  bool owns_pyobj = false;      // Python let go of the object first; we keep it alive
-  void* pyobj = nullptr;        // the one Python object of this tensor, if there is one
+  bool owns_pyobj = false;  // Python let go of the object first; we keep it alive
+  void* pyobj = nullptr;    // the one Python object of this tensor, if there is one
   AutogradMeta* autograd = nullptr;
   Ref<VersionCounter> own_version;  // null: the storage's
 
@@ -82,7 +82,8 @@ class RL_API Tensor {
 
   // Memory. Raises on the meta device, so that no kernel touches memory that is not there.
   char* bytes() const {
-    if (!impl_->storage->data) [[unlikely]] return no_memory();
+    if (!impl_->storage->data) [[unlikely]]
+      return no_memory();
     return static_cast<char*>(impl_->storage->data) + impl_->offset * itemsize();
   }
   template <class T>
@@ -114,10 +115,10 @@ class RL_API Tensor {
 RL_API int64_t wrap_dim(int64_t d, int64_t ndim);  // IndexError names the range
 RL_API int64_t product(IntSpan sizes);             // raises when it does not fit int64
 RL_API Dims contiguous_strides(IntSpan sizes, MemoryFormat f = MemoryFormat::Contiguous);
-RL_API Dims dense_strides_like(const Tensor& t);   // strides of a new dense tensor in t's order of memory
+RL_API Dims dense_strides_like(const Tensor& t);  // strides of a new dense tensor in t's order of memory
 RL_API Dims broadcast_shapes(IntSpan a, IntSpan b);
 RL_API std::optional<Dims> view_strides(IntSpan sizes, IntSpan strides, IntSpan new_sizes);  // none: must copy
-RL_API Dims infer_size(IntSpan shape, int64_t numel);  // resolves -1
+RL_API Dims infer_size(IntSpan shape, int64_t numel);                                        // resolves -1
 
 // New tensors without history. The memory is not initialised.
 RL_API Tensor empty(IntSpan sizes, DType dtype = default_dtype(), Device device = {});

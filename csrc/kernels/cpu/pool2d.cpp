@@ -74,10 +74,8 @@ RL_INLINE void store_index(Vec<T> offset, int64_t first, int64_t step, int64_t* 
     Part part;
     std::memcpy(&part, reinterpret_cast<const char*>(&offsets) + i * 4, sizeof(part));
     const Vec<int64_t> sum = at + Vec<int64_t>(__builtin_convertvector(part, Vec<int64_t>::Native));
-    if (count - i >= wide)
-      sum.store(index + i);
-    else
-      sum.store(index + i, count - i);
+    if (count - i >= wide) sum.store(index + i);
+    else sum.store(index + i, count - i);
   }
 }
 
@@ -134,12 +132,9 @@ void max_pool_row(const Pool2dShape& s, const RowTaps& row_taps, const T* plane,
       const int64_t first = corner + i * s.dil_h * s.w + j * s.dil_w + ox.begin * s.stride_w;
       const int64_t count = ox.end - ox.begin;
       if (count <= 0) continue;
-      if (s.stride_w == 1)
-        max_line<T, 1>(count, plane + first, 1, y + ox.begin, index + ox.begin, first, 1);
-      else if (s.stride_w == 2)
-        max_line<T, 2>(count, plane + first, 2, y + ox.begin, index + ox.begin, first, 2);
-      else
-        max_line<T, 0>(count, plane + first, s.stride_w, y + ox.begin, index + ox.begin, first, s.stride_w);
+      if (s.stride_w == 1) max_line<T, 1>(count, plane + first, 1, y + ox.begin, index + ox.begin, first, 1);
+      else if (s.stride_w == 2) max_line<T, 2>(count, plane + first, 2, y + ox.begin, index + ox.begin, first, 2);
+      else max_line<T, 0>(count, plane + first, s.stride_w, y + ox.begin, index + ox.begin, first, s.stride_w);
     }
 }
 

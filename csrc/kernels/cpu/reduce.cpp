@@ -65,13 +65,13 @@ struct Min {
 };
 
 // zero: an element 0 contributes nothing, so that the unused lanes of a partial load may stay as they are.
-#define RL_FOLD(Name, Join, zero, uses, floats, expression)           \
-  struct Name : Join {                                                \
+#define RL_FOLD(Name, Join, zero, uses, floats, expression)                                \
+  struct Name : Join {                                                                     \
     static constexpr bool zero_is_neutral = zero, parametric = uses, floats_only = floats; \
-    template <class V>                                                \
-    static RL_INLINE V map(V x, [[maybe_unused]] V p) {               \
-      return expression;                                              \
-    }                                                                 \
+    template <class V>                                                                     \
+    static RL_INLINE V map(V x, [[maybe_unused]] V p) {                                    \
+      return expression;                                                                   \
+    }                                                                                      \
   };
 RL_FOLD(FoldSum, Sum, true, false, false, x)
 RL_FOLD(FoldProduct, Product, false, false, false, x)
@@ -163,7 +163,8 @@ RL_INLINE void join_into(Acc<T>* acc, Vec<T> v) {
 }
 
 template <class F, class T>
-void columns(const void* input, int64_t stride, int64_t rows, int64_t cols, void* accumulators, const double* parameter) {
+void columns(const void* input, int64_t stride, int64_t rows, int64_t cols, void* accumulators,
+             const double* parameter) {
   using V = Vec<T>;
   constexpr int size = V::size;
   const T* in = static_cast<const T*>(input);

@@ -46,10 +46,8 @@ RL_INLINE void softmax_columns(const T* x, T* y, int64_t n, int64_t step, L lane
   }
   const V shift = log_ ? log(sum) : V(0);
   for (int64_t i = 0; i < n; i++) {
-    if constexpr (log_)
-      store(load<V>(x + i * step, lanes) - top - shift, y + i * step, lanes);
-    else
-      store(load<V>(y + i * step, lanes) / sum, y + i * step, lanes);
+    if constexpr (log_) store(load<V>(x + i * step, lanes) - top - shift, y + i * step, lanes);
+    else store(load<V>(y + i * step, lanes) / sum, y + i * step, lanes);
   }
 }
 
@@ -97,10 +95,8 @@ void walk(int64_t outer, int64_t n, int64_t inner, Row&& row, Columns&& columns)
   parallel_for(0, outer * bundles, 1 + kGrain / (n * V::size), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
       const int64_t column = i % bundles * V::size, at = i / bundles * n * inner + column;
-      if (column + V::size <= inner)
-        columns(at, std::integral_constant<int, V::size>());
-      else
-        columns(at, int(inner - column));
+      if (column + V::size <= inner) columns(at, std::integral_constant<int, V::size>());
+      else columns(at, int(inner - column));
     }
   });
 }
