@@ -133,6 +133,8 @@ Tensor Ctx::get(size_t i) const {
       " a second time: the first freed its saved tensors",
       node->where().empty() ? "" : "\n  recorded at " + node->where(),
       hint("pass retain_graph=True to the first backward() or grad() if you need a second; or compute the loss anew"));
+  RL_CHECK(i < saved.size(), "the forward of ", node->name(), " saved ", saved.size(),
+           " tensors, its backward asks for number ", i);
   const Saved& s = saved[i];
   if (!s.tensor) return {};
   uint32_t now = s.tensor.version();

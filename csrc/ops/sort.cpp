@@ -136,7 +136,11 @@ struct Median {
     ctx.save(x);
     int64_t n = x.numel();
     Tensor c = kernels::contiguous(x), flat = alias(c, {n}, {1}, c.offset());
-    if (n == 0) return full({}, x.is_floating() ? Scalar(std::nan("")) : Scalar(INT64_MIN), x.dtype(), x.device());
+    if (n == 0) {
+      Tensor none = full({}, x.is_floating() ? Scalar(std::nan("")) : Scalar(INT64_MIN), x.dtype(), x.device());
+      ctx.save_output(none);
+      return none;
+    }
     Tensor value = empty({1}, x.dtype(), x.device()), index = empty({1}, DType::Int64, x.device());
     kernels::kth_into(value, index, flat, 0, (n - 1) / 2, true);
     Tensor out = alias(value, {}, {}, 0);
