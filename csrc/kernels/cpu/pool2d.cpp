@@ -127,7 +127,7 @@ void max_pool_row(const Pool2dShape& s, const RowTaps& row_taps, const T* plane,
     index[ox] = ky.begin < ky.end && kx.begin < kx.end ? top + ox * s.stride_w + kx.begin * s.dil_w : 0;
   }
   for (int64_t i = ky.begin; i < ky.end; ++i)
-    for (int64_t j = 0; j < s.kw; ++j) {
+    for (int64_t j = 0; j < min_of(s.kw, divide_up(s.w + s.pad_w, s.dil_w)); ++j) {
       const Reach ox = reach(j, s.dil_w, s.stride_w, s.pad_w, s.w, s.w_out);
       const int64_t first = corner + i * s.dil_h * s.w + j * s.dil_w + ox.begin * s.stride_w;
       const int64_t count = ox.end - ox.begin;
@@ -277,7 +277,7 @@ void avg_pool(const Pool2dShape& s, Layout layout, bool count_padding, int64_t d
         std::memset(sums, 0, size_t(s.w_out) * sizeof(T));
         const Reach ky = column_taps(s, oy);
         for (int64_t i = ky.begin; i < ky.end; ++i)
-          for (int64_t j = 0; j < s.kw; ++j) {
+          for (int64_t j = 0; j < min_of(s.kw, s.w + s.pad_w); ++j) {  // no window reaches further
             const Reach ox = reach(j, 1, s.stride_w, s.pad_w, s.w, s.w_out);
             if (ox.begin < ox.end)
               add_line(ox.end - ox.begin,
