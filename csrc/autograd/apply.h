@@ -105,9 +105,6 @@ RL_API void add_input(Node* node, Ctx& ctx, const Tensor& t);
 RL_API void finish_target(Ctx& ctx, const Tensor& result, const char* op);  // copies into ctx.out if need be
 RL_API void check_out(const Tensor& out, bool any_requires_grad, const char* op);
 
-template <class R>
-struct IsTensor : std::is_same<R, Tensor> {};
-
 }  // namespace detail
 
 enum class Target : uint8_t { fresh, self, out };

@@ -181,14 +181,12 @@ struct Run {
         captured[c] = g;
       }
     }
-    if (options.accumulate || !inputs.empty()) {
-      bool leaf_only = dynamic_cast<AccumulateGrad*>(node.get());
-      if (!inputs.empty()) {
-        if (leaf_only && (!options.accumulate || table[e].capture < 0)) return;
-        if (table[e].needed == 0) return;
-        // A captured node need not run unless something wanted lies further on.
-        if (!leaf_only && !leads_on(node.get())) return;
-      }
+    if (!inputs.empty()) {
+      bool is_leaf = dynamic_cast<AccumulateGrad*>(node.get());
+      if (is_leaf && (!options.accumulate || table[e].capture < 0)) return;
+      if (table[e].needed == 0) return;
+      // A captured node need not run unless something wanted lies further on.
+      if (!is_leaf && !leads_on(node.get())) return;
     }
 
     bool any = std::any_of(grads.begin(), grads.end(), [](const Tensor& t) { return t.defined(); });

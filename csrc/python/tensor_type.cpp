@@ -197,12 +197,14 @@ PyObject* wrap_tuple(IntSpan values) {
 }
 
 static Py_ssize_t tensor_length(PyObject* o) {
-  TensorImpl* impl = impl_of(o);
-  if (!impl->sizes.size()) {
-    PyErr_SetString(PyExc_TypeError, "len() of a tensor without dimensions");
+  try {
+    Tensor t = unwrap(o);
+    if (t.dim() == 0) fail(ErrorKind::Type, "len() of a tensor without dimensions");
+    return t.sizes()[0];
+  } catch (...) {
+    set_python_error();
     return -1;
   }
-  return impl->sizes[0];
 }
 
 void make_tensor_type(nb::module_& m) {

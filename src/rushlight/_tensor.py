@@ -269,12 +269,6 @@ def __contains__(self, element) -> bool:
     raise RuntimeError(f"'in' looks for a number or a tensor in a tensor, not for a {builtins.type(element).__name__}")
 
 
-def __len__(self) -> int:
-    if self.dim() == 0:
-        raise TypeError("len() of a tensor without dimensions")
-    return self.shape[0]
-
-
 def __deepcopy__(self, memo):
     from ._tensor_pickle import deepcopy_tensor
 
@@ -417,11 +411,6 @@ def as_subclass(self, cls):
 def get_device(self) -> int:
     """-1 for the CPU."""
     return -1
-
-
-def ndimension(self) -> int:
-    """The number of dimensions."""
-    return self.dim()
 
 
 def map_(self, other, function) -> Tensor:
