@@ -1,6 +1,7 @@
 """DataLoader: its arguments, and what it hands out, with and without workers."""
 
 import random
+import time
 import warnings
 
 import numpy as np
@@ -143,14 +144,41 @@ def test_out_of_order():
     class Slow(Count):
         def __getitem__(self, i):
             if i == 0:
-                import time
-
                 time.sleep(0.5)
             return i
 
     batches = lists(data.DataLoader(Slow(8), batch_size=None, num_workers=2, in_order=False))
     assert sorted(batches) == list(range(8)) and batches[0] != 0
     assert sorted(np.hstack(lists(data.DataLoader(Stream(9), 2, num_workers=2, in_order=False)))) == list(range(9))
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_an_end_that_comes_late(in_order):
+    """Tasks given to a worker whose stream is used up are struck off, whenever it answers them."""
+
+    class LateEnd(data.IterableDataset):
+        """Worker 0 gives four numbers, the last slowly; worker 1 none, and takes its time to say so again."""
+
+        def __iter__(self):
+            class Numbers:
+                id, asked = data.get_worker_info().id, 0
+
+                def __iter__(self):
+                    return self
+
+                def __next__(self):
+                    self.asked += 1
+                    if self.asked > 1 and self.asked == (4, 2)[self.id]:
+                        time.sleep((0.4, 0.1)[self.id])
+                    if self.asked > (4, 0)[self.id]:
+                        raise StopIteration
+                    return self.asked
+
+            return Numbers()
+
+    loader = data.DataLoader(LateEnd(), batch_size=None, num_workers=2, in_order=in_order, persistent_workers=True)
+    for _ in range(2):
+        assert list(loader) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("size", [3, 5000, 2_000_000])

@@ -386,8 +386,10 @@ class _WorkersIter(_Iter):
         if result.epoch != self._epoch:
             return
         if result.kind == "end":
-            self._active[self._tasks[result.number]] = False
-            self._tasks.pop(result.number)
+            # Of a worker known to be at its end, _choose() may have struck this task off already.
+            worker = self._tasks.pop(result.number, None)
+            if worker is not None:
+                self._active[worker] = False
             self._assign()
         else:
             self._ready[result.number] = result
