@@ -27,7 +27,7 @@ class NodeTable {
     }
   }
   std::pair<uint32_t, bool> insert(Node* n) {
-    if ((entries_.size() + 1) * 2 > index_.size()) rehash();
+    if ((entries_.size() + 1) * 2 > mask_ + 1) rehash();
     size_t i = slot(n);
     for (; index_[i]; i = (i + 1) & mask_)
       if (entries_[index_[i] - 1].node == n) return {index_[i] - 1, false};
@@ -41,8 +41,9 @@ class NodeTable {
  private:
   size_t slot(Node* n) const { return (reinterpret_cast<uintptr_t>(n) * 0x9E3779B97F4A7C15ull >> 20) & mask_; }
   void rehash() {
-    index_ = SmallVec<uint32_t, 64>(index_.size() * 2, 0);
-    mask_ = index_.size() - 1;
+    grown_.assign((mask_ + 1) * 2, 0);
+    index_ = grown_.data();
+    mask_ = grown_.size() - 1;
     for (uint32_t e = 0; e < entries_.size(); e++) {
       size_t i = slot(entries_[e].node);
       while (index_[i]) i = (i + 1) & mask_;
@@ -50,7 +51,9 @@ class NodeTable {
     }
   }
   SmallVec<Entry, 16> entries_;
-  SmallVec<uint32_t, 64> index_ = SmallVec<uint32_t, 64>(64, 0);
+  uint32_t first_[64] = {};      // where small graphs find room
+  std::vector<uint32_t> grown_;  // where larger ones do
+  uint32_t* index_ = first_;     // entry + 1; 0 is a free slot
   size_t mask_ = 63;
 };
 
@@ -71,10 +74,12 @@ Tensor fit(Tensor g, const OutputMeta& m, const Node* to) {
   return g;
 }
 
+using Entries = SmallVec<uint32_t, 16>;  // places in the table
+
 struct Run {
   BackwardOptions options;
   NodeTable table;
-  std::vector<std::pair<uint64_t, uint32_t>> ready;  // a heap: latest sequence number first
+  SmallVec<std::pair<uint64_t, uint32_t>, 8> ready;  // a heap: latest sequence number first
   std::span<const Edge> inputs;
   std::vector<Tensor> captured;
   std::vector<int32_t> next_capture;  // further wanted inputs of the same node
@@ -87,7 +92,7 @@ struct Run {
   }
 
   // Counts, for every node reachable from the roots, how many gradients will come to it.
-  void discover(std::vector<uint32_t>& stack) {
+  void discover(Entries& stack) {
     while (!stack.empty()) {
       uint32_t e = stack.back();
       stack.pop_back();
@@ -148,7 +153,6 @@ struct Run {
   void evaluate(uint32_t e) {
     Ref<Node> node = Ref<Node>::share(table[e].node);
     Grads grads = std::move(table[e].grads);
-    table[e].grads = {};
     if (grads.size() < node->outputs.size()) grads.resize(node->outputs.size());
 
     if (node->hooks) {
@@ -242,8 +246,8 @@ std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const 
   run.next_capture.assign(inputs.size(), -1);
   GradMode mode(options.create_graph);
 
-  std::vector<uint32_t> stack, root_entries;
-  std::vector<Edge> edges;
+  Entries stack, root_entries;
+  SmallVec<Edge, 1> edges;
   for (size_t i = 0; i < roots.size(); i++) {
     const Tensor& r = roots[i];
     Edge e = gradient_edge(r);

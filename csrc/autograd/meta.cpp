@@ -30,7 +30,7 @@ const Ref<Node>& grad_fn(const Tensor& t) {
     node->next.clear();
     node->next.push_back(gradient_edge(m->view->base));
     node->outputs.clear();
-    node->outputs.push_back({t.sizes(), t.dtype(), t.device()});
+    node->outputs.emplace_back(t);
     m->grad_fn = std::move(node);
     m->nr = 0;
     m->view->version = t.version();
@@ -40,10 +40,13 @@ const Ref<Node>& grad_fn(const Tensor& t) {
 
 Edge accumulator_edge(const Tensor& leaf) {
   AutogradMeta& m = need_meta(leaf);
-  if (m.accumulator) return {Ref<Node>::share(m.accumulator), 0};
-  auto node = make_ref<AccumulateGrad>(leaf);
-  m.accumulator = node.get();
-  return {std::move(node), 0};
+  if (!m.accumulator) {
+    auto node = make_ref<AccumulateGrad>(leaf);
+    m.accumulator = node.get();
+    return {std::move(node), 0};
+  }
+  if (!m.accumulator->leaf) m.accumulator->serve(leaf);
+  return {Ref<Node>::share(m.accumulator), 0};
 }
 
 Edge gradient_edge(const Tensor& t) {
@@ -55,7 +58,7 @@ Edge gradient_edge(const Tensor& t) {
 
 void set_history(const Tensor& t, const Ref<Node>& node) {
   uint32_t nr = node->outputs.size();
-  node->outputs.push_back({t.sizes(), t.dtype(), t.device()});
+  node->outputs.emplace_back(t);
   if (!t.is_floating()) return;
   AutogradMeta& m = need_meta(t);
   m.grad_fn = node;
@@ -140,7 +143,7 @@ struct CopySlices final : Node {
 void rebase_history(const Tensor& t, Ref<Node> node) {
   AutogradMeta& m = need_meta(t);
   node->outputs.clear();
-  node->outputs.push_back({t.sizes(), t.dtype(), t.device()});
+  node->outputs.emplace_back(t);
   if (m.view) {
     Tensor base = m.view->base;
     auto slices = make_ref<CopySlices>();
@@ -152,7 +155,7 @@ void rebase_history(const Tensor& t, Ref<Node> node) {
     Edge base_edge = gradient_edge(base);
     if (slices->next.empty()) slices->next.push_back({});
     slices->next[0] = std::move(base_edge);
-    slices->outputs.push_back({base.sizes(), base.dtype(), base.device()});
+    slices->outputs.emplace_back(base);
     AutogradMeta& b = need_meta(base);
     b.requires_grad = false;
     b.grad_fn = std::move(slices);

@@ -23,9 +23,13 @@ struct AutogradMeta {
   bool requires_grad = false;
   bool retains_grad = false;
   Tensor grad;
-  AccumulateGrad* accumulator = nullptr;  // not owned: it owns the leaf
+  AccumulateGrad* accumulator = nullptr;  // in a graph, where it owns the leaf; or waiting for one, owned by this
   std::unique_ptr<ViewInfo> view;
   std::unique_ptr<LeafHooks> hooks;
+  AutogradMeta() = default;
+  ~AutogradMeta() {
+    if (accumulator && !accumulator->leaf) delete accumulator;
+  }
   static void* operator new(size_t n) { return allocate(n); }
   static void operator delete(void* p, size_t n) { deallocate(p, n); }
 };

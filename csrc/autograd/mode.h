@@ -6,10 +6,14 @@
 
 namespace rushlight {
 
+struct Node;
+
 struct ThreadState {
   bool grad_enabled = true;
   bool torch_function_off = false;
-  uint32_t modes = 0;  // bits of what wants to see every operation; none set on the fast path
+  bool burying = false;  // a node is being destroyed
+  uint32_t modes = 0;    // bits of what wants to see every operation; none set on the fast path
+  Node* dead = nullptr;  // nodes that wait to be destroyed
 };
 enum ModeBit : uint32_t {
   kTorchFunctionMode = 1,  // a TorchFunctionMode is active

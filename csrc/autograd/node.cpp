@@ -27,32 +27,41 @@ Node::~Node() {
 void Node::destroy(Node* n) {
   // A node's edges and saved tensors may hold the last reference to other nodes, and so on down the graph. Whoever
   // comes here while a node is being destroyed only adds to the list, which the outermost call empties.
-  static thread_local std::vector<Node*>* pending = nullptr;
-  if (pending) {
-    pending->push_back(n);
-    return;
+  n->next_dead = tls.dead;
+  tls.dead = n;
+  if (tls.burying) return;
+  tls.burying = true;
+  while (Node* next = tls.dead) {
+    tls.dead = next->next_dead;
+    next->dispose();
   }
-  std::vector<Node*> list{n};
-  pending = &list;
-  while (!list.empty()) {
-    Node* next = list.back();
-    list.pop_back();
-    delete next;
-  }
-  pending = nullptr;
+  tls.burying = false;
 }
 
 std::string Node::where() const {
   return source.code && source_hooks.describe ? source_hooks.describe(source) : std::string();
 }
 
-AccumulateGrad::AccumulateGrad(const Tensor& t) : leaf(t) {
-  sequence = UINT64_MAX;
-  outputs.push_back({t.sizes(), t.dtype(), t.device()});
+AccumulateGrad::AccumulateGrad(const Tensor& t) : Node(UINT64_MAX) {
+  outputs.emplace_back(t);
+  leaf = t;
 }
 
-AccumulateGrad::~AccumulateGrad() {
-  if (AutogradMeta* m = leaf.impl()->autograd; m && m->accumulator == this) m->accumulator = nullptr;
+void AccumulateGrad::serve(const Tensor& t) {
+  leaf = t;
+  sequence = UINT64_MAX;
+  if (!outputs[0].matches(t) || outputs[0].device != t.device()) outputs[0] = OutputMeta(t);
+}
+
+void AccumulateGrad::dispose() {
+  AutogradMeta* m = leaf.impl()->autograd;
+  if (!m || m->accumulator != this) {  // the leaf was given another history
+    delete this;
+    return;
+  }
+  hooks.reset();
+  released = false;
+  Tensor last = std::move(leaf);  // if it is the last, the leaf's AutogradMeta goes with it, and deletes this
 }
 
 // Ours alone, so that keeping it instead of a copy cannot be noticed.

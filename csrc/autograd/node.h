@@ -24,6 +24,8 @@ struct OutputMeta {
   DType dtype = DType::Float32;
   Device device;
   bool is_tensor = true;  // false: a Function's output that is something else
+  explicit OutputMeta(const Tensor& t) : shape(t.sizes()), dtype(t.dtype()), device(t.device()) {}
+  OutputMeta() = default;
   bool matches(const Tensor& t) const { return t.dtype() == dtype && t.sizes() == shape; }
 };
 
@@ -62,15 +64,20 @@ extern RL_API SourceHooks source_hooks;
 struct RL_API Node : RefCounted {
   SmallVec<Edge, 2> next;
   SmallVec<OutputMeta, 1> outputs;
-  uint64_t sequence = 0;  // later operations have higher numbers and run backward first
+  union {
+    uint64_t sequence;  // later operations have higher numbers and run backward first
+    Node* next_dead;    // once nothing refers to it any more
+  };
   std::unique_ptr<NodeHooks> hooks;
   void* pyobj = nullptr;  // the Python object that shows this node, not owned
   Source source;
   bool released = false;  // its saved tensors were freed by a backward
 
-  Node();
+  Node();  // of an operation: notes the user's line
+  explicit Node(uint64_t sequence) : sequence(sequence) {}
   virtual ~Node();
-  static void destroy(Node* n);  // never recurses, however deep the graph
+  static void destroy(Node* n);            // never recurses, however deep the graph
+  virtual void dispose() { delete this; }  // nothing refers to it any more
   static void* operator new(size_t n) { return allocate(n); }
   static void operator delete(void* p, size_t n) { deallocate(p, n); }
 
@@ -87,11 +94,13 @@ struct RL_API Node : RefCounted {
   std::string where() const;  // "file.py:12: y = x.exp()", or empty
 };
 
-// Adds a gradient to its leaf's .grad.
+// Adds a gradient to its leaf's .grad. It keeps the leaf alive while a graph leads to it; between graphs it waits in
+// the leaf's AutogradMeta for the next one.
 struct RL_API AccumulateGrad final : Node {
   explicit AccumulateGrad(const Tensor& leaf);
-  ~AccumulateGrad() override;
-  Tensor leaf;
+  Tensor leaf;  // undefined while it waits
+  void serve(const Tensor& leaf);
+  void dispose() override;
   Grads run(Grads&& grads) override;
   const char* name() const override { return "AccumulateGrad"; }
 };

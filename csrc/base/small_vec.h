@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <new>
@@ -24,13 +25,20 @@ class SmallVec {
     reserve(last - first);
     for (; first != last; ++first) push_back(*first);
   }
-  SmallVec(const SmallVec& o) : SmallVec(o.begin(), o.end()) {}
+  SmallVec(const SmallVec& o) {
+    if constexpr (kPlain) {
+      if (!o.heap_) {
+        copy_inline(o);
+        return;
+      }
+    }
+    append(o);
+  }
   SmallVec(SmallVec&& o) noexcept { steal(o); }
   SmallVec& operator=(const SmallVec& o) {
     if (this != &o) {
       clear();
-      reserve(o.size_);
-      for (const T& x : o) push_back(x);
+      append(o);
     }
     return *this;
   }
@@ -85,6 +93,16 @@ class SmallVec {
   }
 
  private:
+  // Copied whole with its unused room: less work than asking how much of it is used.
+  static constexpr bool kPlain = std::is_trivially_copyable_v<T> && N * sizeof(T) <= 64;
+  void copy_inline(const SmallVec& o) {
+    std::memcpy(inline_, o.inline_, sizeof inline_);
+    size_ = o.size_;
+  }
+  void append(const SmallVec& o) {
+    reserve(size_ + o.size_);
+    for (const T& x : o) new (data() + size_++) T(x);
+  }
   void resize_down(size_t n) {
     if constexpr (std::is_trivially_destructible_v<T>) size_ = n;
     else
@@ -101,6 +119,9 @@ class SmallVec {
       heap_ = std::exchange(o.heap_, nullptr);
       size_ = std::exchange(o.size_, 0);
       capacity_ = std::exchange(o.capacity_, N);
+    } else if constexpr (kPlain) {
+      copy_inline(o);
+      o.size_ = 0;
     } else {
       for (T& x : o) new (data() + size_++) T(std::move(x));
       o.clear();

@@ -115,6 +115,13 @@ void bind_autograd(nb::module_& m) {
   m.def("_is_grad_enabled", [] { return tls.grad_enabled; });
   m.def("_set_grad_enabled", [](bool on) { tls.grad_enabled = on; });
 
+  m.def(
+      "_backward",
+      [](const Tensor& root, const Tensor& gradient, bool retain_graph, bool create_graph) {
+        root.backward(gradient, retain_graph, create_graph);
+      },
+      nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
+
   // roots, gradients (or None), inputs (or None): the gradients of the inputs, or None where they accumulate.
   m.def(
       "_run_backward",

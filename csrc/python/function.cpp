@@ -167,7 +167,7 @@ nb::list end_function(NodeHandle& handle, nb::list outputs, nb::sequence inputs,
   std::vector<Tensor> originals;  // undefined where an output is no tensor
   for (nb::handle h : outputs) {
     if (!is_tensor(h.ptr())) {
-      node->outputs.push_back({});
+      node->outputs.emplace_back();
       node->outputs.back().is_tensor = false;
       originals.emplace_back();
       result.append(h);
@@ -189,7 +189,7 @@ nb::list end_function(NodeHandle& handle, nb::list outputs, nb::sequence inputs,
       }
     } else if (is_plain) {
       if (is_input) t = detach(t);
-      node->outputs.push_back({t.sizes(), t.dtype(), t.device()});
+      node->outputs.emplace_back(t);
     } else {
       if (is_input || t.requires_grad()) {
         // An input returned as it is: a view of it, so that its own history stays.

@@ -103,10 +103,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
     a->strides = b->strides;
     a->dtype = b->dtype;
     a->refresh();
-    if (a->autograd && a->autograd->accumulator) {
-      a->autograd->accumulator->outputs.clear();
-      a->autograd->accumulator->outputs.push_back({a->sizes, a->dtype, t.device()});
-    }
+    if (a->autograd && a->autograd->accumulator) a->autograd->accumulator->outputs[0] = OutputMeta(t);
   });
 }
 

@@ -37,11 +37,13 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     """
     if retain_graph is None:
         retain_graph = create_graph
-    if inputs is not None:
+    if inputs is None:
+        _C._backward(self, gradient, retain_graph, create_graph)
+    else:
         inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
         if not inputs:
             raise RuntimeError("backward: inputs is empty\n  hint: leave it away to reach all leaves")
-    _C._run_backward((self,), (gradient,), inputs, retain_graph, create_graph, True, True)
+        _C._run_backward((self,), (gradient,), inputs, retain_graph, create_graph, True, True)
 
 
 # --- Conversion -------------------------------------------------------------------------------------------------------
