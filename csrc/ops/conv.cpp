@@ -1,4 +1,5 @@
 // Two-dimensional convolution. It and its two gradients are bilinear, and the gradients of each are among the three.
+#include "base/size_math.h"
 #include "base/unlocked.h"
 #include "kernels/cpu/conv2d.h"
 #include "kernels/loops.h"
@@ -13,7 +14,7 @@ using kernels::Conv2dShape;
 using kernels::Layout;
 
 int64_t work_of(const Conv2dShape& s) {
-  return s.n * s.c_out * s.h_out * s.w_out * (s.c_in / s.groups) * s.kh * s.kw / 16;
+  return saturating_product({s.n, s.c_out, s.h_out, s.w_out, s.c_in / s.groups, s.kh, s.kw}) / 16;
 }
 
 Tensor conv_forward(const Conv2dShape& s, const Tensor& input, const Tensor& w, const Tensor& b) {
@@ -154,6 +155,14 @@ void check_images(const char* op, const Tensor& x, const Tensor& weight, const T
                 hint("convert with .float()"));
 }
 
+// What a kernel of `size` covers, and an image's extent with its padding.
+int64_t reach(int64_t size, int64_t dilation) {
+  return checked_add("conv2d", checked_mul("conv2d", size - 1, dilation), 1);
+}
+int64_t padded(int64_t extent, int64_t padding) {
+  return checked_add("conv2d", extent, checked_mul("conv2d", padding, 2));
+}
+
 // Shape of a convolution of x (N, C, H, W) with weight; h_out and w_out not yet known.
 Conv2dShape conv_shape(const Tensor& x, const Tensor& weight, IntSpan stride, IntSpan padding, IntSpan dilation,
                        int64_t groups) {
@@ -195,7 +204,7 @@ struct Conv2d {
     check_positive("stride", stride), check_positive("dilation", dilation), check_positive("groups", {groups});
     RL_CHECK(padding[0] >= 0 && padding[1] >= 0, "conv2d: padding must not be negative, got ", padding);
     Conv2dShape s = conv_shape(x, weight, stride, padding, dilation, groups);
-    const int64_t takes = weight.sizes()[1] * groups;
+    const int64_t takes = checked_mul("conv2d", weight.sizes()[1], groups);
     RL_CHECK(s.c_in == takes, "conv2d: input ", x.sizes(), " has ", s.c_in, " channels; weight ", weight.sizes(),
              groups == 1 ? "" : detail::concat(" with groups=", groups), " takes ", takes,
              x.sizes()[3] == takes ? hint("the channels seem to be last: x.permute(0, 3, 1, 2) puts them second")
@@ -204,12 +213,13 @@ struct Conv2d {
              " cannot be split into ", groups, " groups");
     RL_CHECK(!bias || (bias.dim() == 1 && bias.sizes()[0] == s.c_out), "conv2d: bias of shape ",
              bias ? bias.sizes() : Dims(), " does not fit weight ", weight.sizes(), ": it needs ", s.c_out, " values");
-    const int64_t reach_h = s.dil_h * (s.kh - 1) + 1, reach_w = s.dil_w * (s.kw - 1) + 1;
     RL_CHECK(s.kh > 0 && s.kw > 0, "conv2d: the kernel is empty: weight ", weight.sizes());
-    RL_CHECK(reach_h <= s.h + 2 * s.pad_h && reach_w <= s.w + 2 * s.pad_w, "conv2d: the kernel reaches over (", reach_h,
-             ", ", reach_w, "), more than the padded input's (", s.h + 2 * s.pad_h, ", ", s.w + 2 * s.pad_w, ")");
-    s.h_out = (s.h + 2 * s.pad_h - reach_h) / s.stride_h + 1;
-    s.w_out = (s.w + 2 * s.pad_w - reach_w) / s.stride_w + 1;
+    const int64_t reach_h = reach(s.kh, s.dil_h), reach_w = reach(s.kw, s.dil_w);
+    const int64_t room_h = padded(s.h, s.pad_h), room_w = padded(s.w, s.pad_w);
+    RL_CHECK(reach_h <= room_h && reach_w <= room_w, "conv2d: the kernel reaches over (", reach_h, ", ", reach_w,
+             "), more than the padded input's (", room_h, ", ", room_w, ")");
+    s.h_out = (room_h - reach_h) / s.stride_h + 1;
+    s.w_out = (room_w - reach_w) / s.stride_w + 1;
     return apply<Convolution>(s, x, weight, bias);
   }
 };
@@ -227,9 +237,10 @@ struct Conv2dPaddedByName {
     RL_CHECK(stride[0] == 1 && stride[1] == 1, "padding='same' is not supported for strided convolutions (stride is ",
              stride, ")", hint("give the padding in numbers"));
     check_images("conv2d", input, weight, bias);
-    const int64_t total[] = {dilation[0] * (weight.sizes()[2] - 1), dilation[1] * (weight.sizes()[3] - 1)};
+    check_positive("dilation", dilation);
+    const int64_t total[] = {reach(weight.sizes()[2], dilation[0]) - 1, reach(weight.sizes()[3], dilation[1]) - 1};
     // Of an odd total the larger half belongs at the end: pad both sides by it and drop what comes of it at the start.
-    const int64_t pad[] = {(total[0] + 1) / 2, (total[1] + 1) / 2};
+    const int64_t pad[] = {ceil_div(total[0], 2), ceil_div(total[1], 2)};
     Tensor y = Conv2d().forward(ctx, input, weight, bias, stride, IntSpan(pad, 2), dilation, groups);
     for (int64_t i = 0; i < 2; i++)
       if (total[i] % 2) y = narrow(y, i - 2, 1, y.size(i - 2) - 1);

@@ -50,8 +50,8 @@ struct Arange {
     RL_CHECK((s > 0) == (b >= a) || a == b, "arange: from ", start, " to ", end, " with step ", step, " never arrives",
              hint("the step must point from start to end"));
     bool whole = !start.is_floating() && !end.is_floating() && !step.is_floating();
-    double count = whole ? double((end.to_int() - start.to_int() + step.to_int() - (s > 0 ? 1 : -1)) / step.to_int())
-                         : std::ceil((b - a) / s);
+    const __int128 by = whole ? step.to_int() : 1, span = whole ? __int128(end.to_int()) - start.to_int() : 0;
+    double count = whole ? double((span + by - (s > 0 ? 1 : -1)) / by) : std::ceil((b - a) / s);
     RL_CHECK(count < 9e15, "arange: ", count, " elements are more than any memory holds");
     if (is_integral(d)) {
       int64_t first = start.to_int(), by = step.to_int();

@@ -1,4 +1,5 @@
 // Two-dimensional pooling.
+#include "base/size_math.h"
 #include "base/unlocked.h"
 #include "kernels/cpu/pool2d.h"
 #include "ops/layout.h"
@@ -24,10 +25,11 @@ struct Window {
   bool ceil_mode;
 };
 
-int64_t pooled_size(int64_t extent, int64_t size, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode) {
-  const int64_t room = extent + 2 * padding - dilation * (size - 1) - 1 + (ceil_mode ? stride - 1 : 0);
-  int64_t out = (room < 0 ? -((-room + stride - 1) / stride) : room / stride) + 1;
-  if (ceil_mode && (out - 1) * stride >= extent + padding) out--;  // a window must start inside the image
+int64_t pooled_size(const char* op, int64_t extent, int64_t size, int64_t stride, int64_t padding, int64_t dilation,
+                    bool ceil_mode) {
+  const int64_t room = checked_add(op, extent, 2 * padding - dilation * (size - 1)) - 1;  // padding: at most half of it
+  int64_t out = (ceil_mode ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
+  if (ceil_mode && out > ceil_div(checked_add(op, extent, padding), stride)) out--;  // each window starts in the image
   return out;
 }
 
@@ -38,13 +40,16 @@ Pool2dShape pool_shape(const char* op, const Tensor& x, const Window& w) {
   RL_CHECK(w.stride.h > 0 && w.stride.w > 0, op, ": stride must be positive, got (", w.stride.h, ", ", w.stride.w, ")");
   RL_CHECK(w.dilation.h > 0 && w.dilation.w > 0, op, ": dilation must be positive, got (", w.dilation.h, ", ",
            w.dilation.w, ")");
-  RL_CHECK(w.padding.h >= 0 && w.padding.w >= 0 && w.padding.h <= ((w.size.h - 1) * w.dilation.h + 1) / 2 &&
-               w.padding.w <= ((w.size.w - 1) * w.dilation.w + 1) / 2,
+  auto most_padding = [op](int64_t size, int64_t dilation) {
+    return checked_add(op, checked_mul(op, size - 1, dilation), 1) / 2;
+  };
+  RL_CHECK(w.padding.h >= 0 && w.padding.w >= 0 && w.padding.h <= most_padding(w.size.h, w.dilation.h) &&
+               w.padding.w <= most_padding(w.size.w, w.dilation.w),
            op, ": padding (", w.padding.h, ", ", w.padding.w, ") must be at least 0 and at most half of the kernel's (",
            w.size.h, ", ", w.size.w, ")");
   RL_CHECK(s[1] > 0 && s[2] > 0 && s[3] > 0, op, ": the images are empty: input has shape ", s);
-  const int64_t h = pooled_size(s[2], w.size.h, w.stride.h, w.padding.h, w.dilation.h, w.ceil_mode);
-  const int64_t width = pooled_size(s[3], w.size.w, w.stride.w, w.padding.w, w.dilation.w, w.ceil_mode);
+  const int64_t h = pooled_size(op, s[2], w.size.h, w.stride.h, w.padding.h, w.dilation.h, w.ceil_mode);
+  const int64_t width = pooled_size(op, s[3], w.size.w, w.stride.w, w.padding.w, w.dilation.w, w.ceil_mode);
   RL_CHECK(h > 0 && width > 0, op, ": images of (", s[2], ", ", s[3], ") are smaller than the kernel of (", w.size.h,
            ", ", w.size.w, "): the output would be (", h, ", ", width, ")");
   return {.n = s[0],
@@ -73,7 +78,7 @@ void check_images(const char* op, const Tensor& x, ErrorKind kind = ErrorKind::R
 Tensor batch_of(const Tensor& x) {
   if (x.dim() == 4) return x;
   Dims sizes = x.sizes(), strides = x.strides();
-  sizes.insert(0, 1), strides.insert(0, sizes[1] * strides[0]);
+  sizes.insert(0, 1), strides.insert(0, wrapping_mul(sizes[1], strides[0]));
   return alias(x, sizes, strides, x.offset());
 }
 Tensor first_of(const Tensor& batch) {
@@ -82,7 +87,7 @@ Tensor first_of(const Tensor& batch) {
   return alias(batch, sizes, strides, batch.offset());
 }
 
-int64_t work_of(const Pool2dShape& s) { return s.n * s.c * s.h_out * s.w_out * s.kh * s.kw / 4; }
+int64_t work_of(const Pool2dShape& s) { return saturating_product({s.n, s.c, s.h_out, s.w_out, s.kh, s.kw}) / 4; }
 bool last(Layout layout) { return layout == Layout::channels_last; }
 
 // A tensor laid out as a kernel wants it, in dtype d.

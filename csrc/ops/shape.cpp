@@ -1,6 +1,7 @@
 // New tensors made of others' elements: joined, reordered, repeated.
 #include <cstring>
 
+#include "base/size_math.h"
 #include "base/thread_pool.h"
 #include "base/unlocked.h"
 #include "kernels/loops.h"
@@ -130,7 +131,7 @@ struct Cat {
       for (int64_t k = 0; k < t.dim(); k++)
         RL_CHECK(k == dim || t.sizes()[k] == shape[k], "cat: sizes must agree except in dimension ", dim, ", but ",
                  first.sizes(), " and ", t.sizes(), " differ in dimension ", k);
-      shape[dim] += t.sizes()[dim];
+      shape[dim] = checked_add("cat", shape[dim], t.sizes()[dim]);
     }
     if (ctx.recording)
       for (const Tensor& t : ts) lengths.push_back(skipped(t) ? -1 : t.sizes()[dim]);
@@ -168,7 +169,7 @@ struct Stack {
       RL_CHECK(t.sizes() == first.sizes(), "stack: all tensors must have one shape, but tensor 0 has ", first.sizes(),
                " and tensor ", i, " has ", t.sizes());
       Dims sizes = t.sizes(), strides = t.strides();
-      int64_t stride = dim < t.dim() ? sizes[dim] * strides[dim] : 1;
+      int64_t stride = dim < t.dim() ? wrapping_mul(sizes[dim], strides[dim]) : 1;
       sizes.insert(dim, 1), strides.insert(dim, stride);
       parts.push_back(alias(t, sizes, strides, t.offset()));
     }
@@ -238,7 +239,7 @@ struct Roll {
       "elements in order where no dims are given.";
   Dims shifts, dims;
   Tensor forward(Ctx&, const Tensor& x, IntSpan by, IntSpan along) {
-    shifts = by.dims(), dims = along.dims();
+    shifts.resize(by.size(), 0), dims = along.dims();
     RL_CHECK(!by.empty(), "roll: shifts must not be empty");
     RL_CHECK(by.size() == along.size() || (along.empty() && by.size() == 1), "roll: ", by.size(), " shifts ", by,
              " but ", along.size(), " dims ", along);
@@ -248,7 +249,8 @@ struct Roll {
     for (size_t i = 0; i < by.size(); i++) {
       int64_t d = along.empty() ? 0 : wrap_dim(along[i], x.dim());
       if (sizes.empty() || sizes[d] == 0) continue;
-      total[d] = ((total[d] + by[i] % sizes[d]) % sizes[d] + sizes[d]) % sizes[d];
+      shifts[i] = by[i] % sizes[d];
+      total[d] = ((total[d] + shifts[i]) % sizes[d] + sizes[d]) % sizes[d];
     }
     if (out.numel() == 0 || out.is_meta()) return out;
     Dims strides = contiguous_strides(sizes);
@@ -381,10 +383,10 @@ struct RepeatInterleave {
     Tensor x = d ? self : flatten(self);
     if (x.dim() == 0) x = reshape(x, {1});
     int64_t dim = wrap_dim(d.value_or(0), x.dim());
-    RL_CHECK(!total || *total == times * x.sizes()[dim], "repeat_interleave: output_size is ", total.value_or(0),
-             ", the result has ", times * x.sizes()[dim]);
     Dims wide = x.sizes(), shape = x.sizes();
-    wide.insert(dim + 1, times), shape[dim] *= times;
+    wide.insert(dim + 1, times), shape[dim] = checked_mul("repeat_interleave", shape[dim], times);
+    RL_CHECK(!total || *total == shape[dim], "repeat_interleave: output_size is ", total.value_or(0),
+             ", the result has ", shape[dim]);
     return view(clone(expand(unsqueeze(x, dim + 1), wide), MemoryFormat::Contiguous), shape);
   }
 };

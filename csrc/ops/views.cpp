@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "autograd/needs.h"
+#include "base/size_math.h"
 #include "ops/registry.h"
 
 namespace rushlight {
@@ -127,7 +128,7 @@ struct Expand {
       int64_t own = d - lead;
       if (own < 0) {
         RL_CHECK(to[d] >= 0, "expand: -1 at dimension ", d, " is not allowed where the tensor has no dimension");
-        strides[d] = d + 1 < int64_t(size.size()) ? to[d + 1] * strides[d + 1] : 1;
+        strides[d] = d + 1 < int64_t(size.size()) ? wrapping_mul(to[d + 1], strides[d + 1]) : 1;
         if (to[d] != 1) strides[d] = 0;
         continue;
       }
@@ -200,7 +201,7 @@ struct Unsqueeze {
   Tensor forward(Ctx&, const Tensor& x, int64_t d) {
     dim = wrap_dim(d, x.dim() + 1);
     Dims sizes = x.sizes(), strides = x.strides();
-    int64_t stride = dim < x.dim() ? sizes[dim] * strides[dim] : 1;
+    int64_t stride = dim < x.dim() ? wrapping_mul(sizes[dim], strides[dim]) : 1;
     sizes.insert(dim, 1), strides.insert(dim, stride);
     return alias(x, sizes, strides, x.offset());
   }
@@ -278,7 +279,7 @@ struct Select {
     RL_CHECK_KIND(i >= -n && i < n, Index, "index ", i, " is out of bounds for dimension ", dim, " of size ", n);
     index = i < 0 ? i + n : i;
     Dims sizes = x.sizes(), strides = x.strides();
-    int64_t at = x.offset() + index * strides[dim];
+    int64_t at = wrapping_add(x.offset(), wrapping_mul(index, strides[dim]));
     sizes.erase(dim), strides.erase(dim);
     return alias(x, sizes, strides, at);
   }
@@ -300,8 +301,8 @@ struct Slice {
     auto clip = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + n : i, 0, n); };
     start = clip(from.value_or(0)), end = std::max(start, clip(to.value_or(n)));
     Dims sizes = x.sizes(), strides = x.strides();
-    int64_t at = x.offset() + start * strides[dim];
-    sizes[dim] = (end - start + step - 1) / step;
+    int64_t at = wrapping_add(x.offset(), wrapping_mul(start, strides[dim]));
+    sizes[dim] = ceil_div(end - start, step);
     if (__builtin_mul_overflow(strides[dim], step, &strides[dim])) strides[dim] = 1;  // one element at most
     return alias(x, sizes, strides, at);
   }

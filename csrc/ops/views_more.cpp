@@ -1,4 +1,5 @@
 // Further views: several at once, diagonals, windows, other dtypes, and what is composed of views.
+#include "base/size_math.h"
 #include "ops/registry.h"
 
 namespace rushlight {
@@ -15,7 +16,7 @@ Tensors pieces(const Tensor& x, int64_t dim, IntSpan sizes) {
     Dims shape = x.sizes();
     shape[dim] = n;
     parts.push_back(alias(x, shape, x.strides(), at));
-    at += n * x.strides()[dim];
+    at = wrapping_add(at, wrapping_mul(n, x.strides()[dim]));
   }
   return parts;
 }
@@ -179,7 +180,7 @@ struct Unbind {
     sizes.erase(dim), strides.erase(dim);
     Tensors parts;
     for (int64_t i = 0; i < x.sizes()[dim]; i++)
-      parts.push_back(alias(x, sizes, strides, x.offset() + i * x.strides()[dim]));
+      parts.push_back(alias(x, sizes, strides, wrapping_add(x.offset(), wrapping_mul(i, x.strides()[dim]))));
     return parts;
   }
   Grads backward(Ctx&, Grads g) { return {stack(Tensors(g.begin(), g.end()), dim)}; }
@@ -210,10 +211,12 @@ struct Diagonal {
                             : std::min(cols, offset <= -rows ? 0 : rows + offset);
     n = std::max<int64_t>(n, 0);
     int64_t at = x.offset();
-    if (n > 0) at += offset >= 0 ? offset * x.strides()[dim2] : -offset * x.strides()[dim1];
+    if (n > 0)
+      at = wrapping_add(
+          at, offset >= 0 ? wrapping_mul(offset, x.strides()[dim2]) : wrapping_mul(-offset, x.strides()[dim1]));
     Dims sizes = x.sizes(), strides = x.strides();
     for (int64_t d : {std::max(dim1, dim2), std::min(dim1, dim2)}) sizes.erase(d), strides.erase(d);
-    sizes.push_back(n), strides.push_back(x.strides()[dim1] + x.strides()[dim2]);
+    sizes.push_back(n), strides.push_back(wrapping_add(x.strides()[dim1], x.strides()[dim2]));
     return rushlight::alias(x, sizes, strides, at);
   }
   Grads backward(Ctx&, Grads g) {
@@ -324,7 +327,7 @@ struct Unflatten {
     RL_CHECK(x.dim() > 0, "unflatten: a tensor without dimensions has none to unflatten");
     Dims shape = x.sizes(), parts = sizes.dims();
     int64_t known = 1, holes = 0;
-    for (int64_t s : sizes) s == -1 ? void(holes++) : void(known *= s);
+    for (int64_t s : sizes) s == -1 ? void(holes++) : void(known = checked_mul("unflatten", known, s));
     RL_CHECK(holes <= 1 && (holes ? known != 0 && shape[dim] % known == 0 : known == shape[dim]), "unflatten: sizes ",
              sizes, " do not multiply up to dimension ", dim, " of size ", shape[dim]);
     for (int64_t& s : parts)

@@ -93,14 +93,13 @@ nb::object to_list(const Tensor& t, int64_t d, int64_t at) {
   if (d == t.dim()) {
     return visit(t.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      T v = static_cast<T*>(t.storage()->data)[at];
+      T v = t.data<T>()[at - t.offset()];
       if constexpr (std::is_same_v<T, bool>) return nb::object(nb::bool_(v));
       else if constexpr (std::is_same_v<T, uint64_t>) return nb::object(nb::int_(v));
       else if constexpr (std::is_integral_v<T>) return nb::object(nb::int_(int64_t(v)));
       else return nb::object(nb::float_(double(v)));
     });
   }
-  RL_CHECK(!t.is_meta(), "a tensor on the meta device has no values");
   nb::object l = steal(PyList_New(t.sizes()[d]));
   for (int64_t i = 0; i < t.sizes()[d]; i++)
     PyList_SET_ITEM(l.ptr(), i, to_list(t, d + 1, at + i * t.strides()[d]).release().ptr());
@@ -148,7 +147,10 @@ void bind_creation(nb::module_& m) {
         return o;
       },
       nb::arg("cls"), nb::arg("data"), nb::arg("requires_grad") = false);
-  m.def("_tolist", [](Tensor t) { return to_list(t, 0, t.offset()); });
+  m.def("_tolist", [](Tensor t) {
+    RL_CHECK(!t.is_meta(), "a tensor on the meta device has no values");
+    return to_list(t, 0, t.offset());
+  });
   m.def("_is_contiguous", [](Tensor t, int format) { return t.is_contiguous(MemoryFormat(format)); });
   m.def("_contiguous_strides",
         [](nb::object size) { return nb::steal(wrap_shape(contiguous_strides(dims_of(size)))); });

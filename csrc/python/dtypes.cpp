@@ -15,6 +15,11 @@ struct DeviceObject {
 
 PyObject* dtype_objects[kDTypes];
 
+int8_t device_index(int64_t i) {
+  RL_CHECK(i >= 0 && i <= INT8_MAX, "device index ", i, " is out of range", hint("use one of 0 to 127"));
+  return int8_t(i);
+}
+
 Device parse_device(const std::string& s) {
   size_t colon = s.find(':');
   std::string kind = s.substr(0, colon);
@@ -27,7 +32,7 @@ Device parse_device(const std::string& s) {
     std::string digits = s.substr(colon + 1);
     RL_CHECK(!digits.empty() && digits.size() < 4 && digits.find_first_not_of("0123456789") == std::string::npos,
              "invalid device '", s, "': what follows the colon must be a small number");
-    d.index = int8_t(std::stoi(digits));
+    d.index = device_index(std::stoi(digits));
   }
   return d;
 }
@@ -57,12 +62,12 @@ void make_dtype_types(nb::module_& m) {
   nb::class_<DeviceObject>(m, "device")
       .def(
           "__init__",
-          [](DeviceObject* self, nb::object type, std::optional<int> index) {
+          [](DeviceObject* self, nb::object type, std::optional<int64_t> index) {
             Device d;
             if (!to_device(type.ptr(), d)) fail(ErrorKind::Type, "device: expected a string, a device or an index");
             if (index) {
               RL_CHECK(d.index < 0, "device: the index is given twice");
-              d.index = int8_t(*index);
+              d.index = device_index(*index);
             }
             new (self) DeviceObject{d};
           },
@@ -120,7 +125,9 @@ bool to_device(PyObject* o, Device& d) {
     return true;
   }
   if (PyLong_CheckExact(o)) {
-    d = {DeviceType::CUDA, int8_t(PyLong_AsLong(o))};
+    int overflow;
+    int64_t i = PyLong_AsLongLongAndOverflow(o, &overflow);
+    d = {DeviceType::CUDA, device_index(overflow ? overflow * INT64_MAX : i)};
     return true;
   }
   return false;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/size_math.h"
+
 namespace rushlight {
 
 void (*python_object_hook)(void*) = nullptr;
@@ -17,9 +19,6 @@ void TensorImpl::destroy(TensorImpl* t) {
   if (t->pyobj && python_object_hook) python_object_hook(std::exchange(t->pyobj, nullptr));
   delete t;
 }
-
-// Of strides: where a size is 0, those further out may exceed int64, and are never used.
-static int64_t wrapping_product(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
 
 static bool contiguous_as(IntSpan sizes, IntSpan strides, IntSpan expected) {
   for (size_t i = 0; i < sizes.size(); i++)
@@ -78,7 +77,7 @@ Dims contiguous_strides(IntSpan sizes, MemoryFormat f) {
     for (size_t i = n; i-- > 0;) order.push_back(i);
   }
   int64_t s = 1;
-  for (int64_t d : order) strides[d] = s, s = wrapping_product(s, std::max<int64_t>(sizes[d], 1));
+  for (int64_t d : order) strides[d] = s, s = wrapping_mul(s, std::max<int64_t>(sizes[d], 1));
   return strides;
 }
 
@@ -134,7 +133,7 @@ Dims dense_strides_like(const Tensor& t) {
     }
   }
   int64_t s = 1;
-  for (int64_t d : order) strides[d] = s, s = wrapping_product(s, std::max<int64_t>(t.sizes()[d], 1));
+  for (int64_t d : order) strides[d] = s, s = wrapping_mul(s, std::max<int64_t>(t.sizes()[d], 1));
   return strides;
 }
 
@@ -244,7 +243,7 @@ Tensor empty(IntSpan sizes, DType dtype, Device device) {
   impl->sizes = sizes.dims();
   impl->strides.resize(sizes.size(), 1);
   int64_t s = 1;
-  for (size_t i = sizes.size(); i-- > 0;) impl->strides[i] = s, s = wrapping_product(s, std::max<int64_t>(sizes[i], 1));
+  for (size_t i = sizes.size(); i-- > 0;) impl->strides[i] = s, s = wrapping_mul(s, std::max<int64_t>(sizes[i], 1));
   impl->dtype = dtype;
   impl->numel = n;
   return Tensor(std::move(impl));
@@ -310,7 +309,7 @@ void resize_tensor(const Tensor& t, IntSpan sizes) {
   TensorImpl* p = t.impl();
   if (IntSpan(p->sizes) == sizes) return;
   int64_t n = product(sizes);
-  int64_t need = nbytes_of(n + p->offset, p->dtype);
+  int64_t need = nbytes_of(checked_add("resize_", n, p->offset), p->dtype);
   if (size_t(need) > p->storage->nbytes) p->storage->resize(need);
   p->sizes = sizes.dims();
   p->strides = contiguous_strides(sizes);

@@ -16,7 +16,7 @@ def _legacy_new(*args, dtype=None, device=None):
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0].detach()
     if len(args) == 1 and not isinstance(args[0], int):
-        if type(args[0]).__name__ == "Size":
+        if builtins.type(args[0]).__name__ == "Size":
             return _C._empty(args[0], dtype, device)
         return _creation.tensor(args[0], dtype=dtype or _C.get_default_dtype(), device=device)
     return _C._empty(args, dtype, device)
@@ -67,7 +67,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
         elif isinstance(value, (str, int, _C.device)):
             device = value
         else:
-            raise TypeError(f"to() expects a dtype, a device or a tensor, not {type(value).__name__}")
+            raise TypeError(f"to() expects a dtype, a device or a tensor, not {builtins.type(value).__name__}")
     if other is not None:
         dtype, device = other.dtype, other.device
     result = self
@@ -161,12 +161,14 @@ class _Exported:
         size = tensor.element_size()
         whole = "i" if tensor.dtype.is_signed else "u"
         kind = "b" if tensor.dtype == _C.bool else "f" if tensor.is_floating_point() else whole
+        strides = [s * size for s in tensor.stride()]
         self.tensor = tensor
         self.__array_interface__ = {
             "shape": tuple(tensor.shape),
             "typestr": f"{'|' if size == 1 else '<'}{kind}{size}",
             "data": (tensor.data_ptr(), False),
-            "strides": tuple(s * size for s in tensor.stride()),
+            # What does not fit belongs to a dimension of one element at most, which is never stepped over.
+            "strides": tuple(s if abs(s) < 2**63 else 0 for s in strides),
             "version": 3,
         }
 

@@ -12,22 +12,25 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements read that make a piece worth a thread
 
+// a / b, rounded up, where a + b may not fit: strides and dilations may be as large as there are integers.
+int64_t quotient_up(int64_t a, int64_t b) { return a / b + (a % b > 0); }
+
 // The outputs [begin, end) along an axis for which a tap lies inside of the image.
 struct Reach {
   int64_t begin, end;
 };
 Reach reach(int64_t tap, int64_t dilation, int64_t stride, int64_t pad, int64_t inputs, int64_t outputs) {
   const int64_t offset = tap * dilation - pad;  // of the tap's input from output * stride
-  const int64_t begin = offset >= 0 ? 0 : divide_up(-offset, stride);
-  const int64_t end = inputs - offset <= 0 ? 0 : min_of(outputs, divide_up(inputs - offset, stride));
+  const int64_t begin = offset >= 0 ? 0 : quotient_up(-offset, stride);
+  const int64_t end = inputs - offset <= 0 ? 0 : min_of(outputs, quotient_up(inputs - offset, stride));
   return {begin, max_of(begin, end)};
 }
 
 // The taps [begin, end) that lie inside of the image for one output.
 Reach taps_inside(int64_t output, int64_t taps, int64_t dilation, int64_t stride, int64_t pad, int64_t inputs) {
   const int64_t start = output * stride - pad;
-  const int64_t begin = start >= 0 ? 0 : min_of(taps, divide_up(-start, dilation));
-  const int64_t end = start >= inputs ? 0 : min_of(taps, divide_up(inputs - start, dilation));
+  const int64_t begin = start >= 0 ? 0 : min_of(taps, quotient_up(-start, dilation));
+  const int64_t end = start >= inputs ? 0 : min_of(taps, quotient_up(inputs - start, dilation));
   return {begin, max_of(begin, end)};
 }
 
@@ -44,6 +47,17 @@ class RowTaps {
 };
 
 Reach column_taps(const Pool2dShape& s, int64_t oy) { return taps_inside(oy, s.kh, s.dil_h, s.stride_h, s.pad_h, s.h); }
+
+// The row and column of the image that a tap of an output lies on.
+int64_t row_of(const Pool2dShape& s, int64_t oy, int64_t tap) { return oy * s.stride_h - s.pad_h + tap * s.dil_h; }
+int64_t column_of(const Pool2dShape& s, int64_t ox, int64_t tap) { return ox * s.stride_w - s.pad_w + tap * s.dil_w; }
+
+// The columns of the window that are inside of the image for any output: of a huge window, mostly padding, a few.
+// Further right, windows start further left of their taps.
+Reach columns_used(const Pool2dShape& s, const RowTaps& row_taps) {
+  const Reach r{row_taps[s.w_out - 1].begin, row_taps[0].end};
+  return {r.begin, max_of(r.begin, r.end)};
+}
 
 constexpr float kLowest = -__builtin_inff();
 
@@ -120,16 +134,17 @@ void max_line(int64_t count, const T* x, int64_t step, T* best, int64_t* index, 
 template <class T>
 void max_pool_row(const Pool2dShape& s, const RowTaps& row_taps, const T* plane, int64_t oy, T* y, int64_t* index) {
   const Reach ky = column_taps(s, oy);
-  const int64_t corner = (oy * s.stride_h - s.pad_h) * s.w - s.pad_w, top = corner + ky.begin * s.dil_h * s.w;
+  const int64_t top = row_of(s, oy, ky.begin) * s.w;
   for (int64_t ox = 0; ox < s.w_out; ++ox) {
     const Reach kx = row_taps[ox];
     y[ox] = T(kLowest);
-    index[ox] = ky.begin < ky.end && kx.begin < kx.end ? top + ox * s.stride_w + kx.begin * s.dil_w : 0;
+    index[ox] = ky.begin < ky.end && kx.begin < kx.end ? top + column_of(s, ox, kx.begin) : 0;
   }
+  const Reach columns = columns_used(s, row_taps);
   for (int64_t i = ky.begin; i < ky.end; ++i)
-    for (int64_t j = 0; j < min_of(s.kw, divide_up(s.w + s.pad_w, s.dil_w)); ++j) {
+    for (int64_t j = columns.begin; j < columns.end; ++j) {
       const Reach ox = reach(j, s.dil_w, s.stride_w, s.pad_w, s.w, s.w_out);
-      const int64_t first = corner + i * s.dil_h * s.w + j * s.dil_w + ox.begin * s.stride_w;
+      const int64_t first = row_of(s, oy, i) * s.w + column_of(s, ox.begin, j);
       const int64_t count = ox.end - ox.begin;
       if (count <= 0) continue;
       if (s.stride_w == 1) max_line<T, 1>(count, plane + first, 1, y + ox.begin, index + ox.begin, first, 1);
@@ -142,14 +157,13 @@ void max_pool_row(const Pool2dShape& s, const RowTaps& row_taps, const T* plane,
 template <class T>
 void max_pool_pixel(const Pool2dShape& s, const T* image, int64_t oy, Reach ky, int64_t ox, Reach kx, T* y,
                     int64_t* index) {
-  const int64_t corner = (oy * s.stride_h - s.pad_h) * s.w + ox * s.stride_w - s.pad_w;
   const bool any = ky.begin < ky.end && kx.begin < kx.end;
-  const int64_t start = any ? corner + ky.begin * s.dil_h * s.w + kx.begin * s.dil_w : 0;  // the first tap inside
-  if (index && s.kh * s.dil_h * s.w >= kMostOffset) {
+  const int64_t start = any ? row_of(s, oy, ky.begin) * s.w + column_of(s, ox, kx.begin) : 0;  // the first tap inside
+  if (index && any && (row_of(s, oy, ky.end - 1) + 1) * s.w - start >= kMostOffset) {
     for (int64_t c = 0; c < s.c; ++c) y[c] = T(kLowest), index[c] = start;
     for (int64_t i = ky.begin; i < ky.end; ++i)
       for (int64_t j = kx.begin; j < kx.end; ++j) {
-        const int64_t at = corner + i * s.dil_h * s.w + j * s.dil_w;
+        const int64_t at = row_of(s, oy, i) * s.w + column_of(s, ox, j);
         max_line<T, 1>(s.c, image + at * s.c, 1, y, index, at, 0);
       }
     return;
@@ -159,7 +173,7 @@ void max_pool_pixel(const Pool2dShape& s, const T* image, int64_t oy, Reach ky, 
     Maximum<T> m{T(kLowest), T(0)};
     for (int64_t i = ky.begin; i < ky.end; ++i)
       for (int64_t j = kx.begin; j < kx.end; ++j) {
-        const int64_t at = corner + i * s.dil_h * s.w + j * s.dil_w;
+        const int64_t at = row_of(s, oy, i) * s.w + column_of(s, ox, j);
         const T* p = image + at * s.c + c;
         m.take(count == kLanes<T> ? Vec<T>::load(p) : Vec<T>::load(p, count), at - start);
       }
@@ -171,14 +185,15 @@ void max_pool_pixel(const Pool2dShape& s, const T* image, int64_t oy, Reach ky, 
 // Calls row(n * c + channel, oy) for all rows of planes, or pixel(n, oy, ox) for all pixels, in parallel.
 template <class Row, class Pixel>
 void for_each_line(const Pool2dShape& s, Layout layout, Row row, Pixel pixel) {
-  const int64_t taps = s.kh * s.kw;
+  const double taps = double(min_of(s.kh, s.h)) * double(min_of(s.kw, s.w));
+  auto grain = [=](int64_t outputs) { return max_of(1, int64_t(kGrain / (double(outputs) * taps + 1))); };
   if (layout == Layout::channels_first) {
-    parallel_for(0, s.n * s.c, max_of(1, kGrain / max_of(1, s.h_out * s.w_out * taps)), [&](int64_t b, int64_t e) {
+    parallel_for(0, s.n * s.c, grain(s.h_out * s.w_out), [&](int64_t b, int64_t e) {
       for (int64_t plane = b; plane < e; ++plane)
         for (int64_t oy = 0; oy < s.h_out; ++oy) row(plane, oy);
     });
   } else {
-    parallel_for(0, s.n * s.h_out, max_of(1, kGrain / max_of(1, s.c * s.w_out * taps)), [&](int64_t b, int64_t e) {
+    parallel_for(0, s.n * s.h_out, grain(s.c * s.w_out), [&](int64_t b, int64_t e) {
       for (int64_t line = b; line < e; ++line)
         for (int64_t ox = 0; ox < s.w_out; ++ox) pixel(line / s.h_out, line % s.h_out, ox);
     });
@@ -247,12 +262,12 @@ void max_pool_backward(const Pool2dShape& s, Layout layout, const T* grad_y, con
 }
 
 // How many elements an output divides by; 0 for a window that lies outside of the image and its padding.
-int64_t window_size(const Pool2dShape& s, bool count_padding, int64_t divisor, int64_t oy, int64_t ox) {
-  if (divisor != 0) return divisor;
+double window_size(const Pool2dShape& s, bool count_padding, int64_t divisor, int64_t oy, int64_t ox) {
+  if (divisor != 0) return double(divisor);
   const int64_t top = oy * s.stride_h - s.pad_h, left = ox * s.stride_w - s.pad_w;
   const int64_t bottom = min_of(top + s.kh, s.h + s.pad_h), right = min_of(left + s.kw, s.w + s.pad_w);
-  if (count_padding) return (bottom - top) * (right - left);
-  return (min_of(bottom, s.h) - max_of(top, 0)) * (min_of(right, s.w) - max_of(left, 0));
+  if (count_padding) return double(bottom - top) * double(right - left);
+  return double(min_of(bottom, s.h) - max_of(top, 0)) * double(min_of(right, s.w) - max_of(left, 0));
 }
 
 template <class T>
@@ -269,6 +284,7 @@ void add_line(int64_t count, const T* x, int64_t step, T* sums) {
 template <class T>
 void avg_pool(const Pool2dShape& s, Layout layout, bool count_padding, int64_t divisor, const T* x, T* y) {
   const RowTaps row_taps(s);
+  const Reach columns = columns_used(s, row_taps);
   for_each_line(
       s, layout,
       [&](int64_t plane, int64_t oy) {
@@ -277,16 +293,15 @@ void avg_pool(const Pool2dShape& s, Layout layout, bool count_padding, int64_t d
         std::memset(sums, 0, size_t(s.w_out) * sizeof(T));
         const Reach ky = column_taps(s, oy);
         for (int64_t i = ky.begin; i < ky.end; ++i)
-          for (int64_t j = 0; j < min_of(s.kw, s.w + s.pad_w); ++j) {  // no window reaches further
+          for (int64_t j = columns.begin; j < columns.end; ++j) {
             const Reach ox = reach(j, 1, s.stride_w, s.pad_w, s.w, s.w_out);
             if (ox.begin < ox.end)
-              add_line(ox.end - ox.begin,
-                       image + (oy * s.stride_h - s.pad_h + i) * s.w + ox.begin * s.stride_w - s.pad_w + j, s.stride_w,
+              add_line(ox.end - ox.begin, image + row_of(s, oy, i) * s.w + column_of(s, ox.begin, j), s.stride_w,
                        sums + ox.begin);
           }
         if (ky.begin == ky.end) return;
         for (int64_t ox = 0; ox < s.w_out; ++ox) {
-          const int64_t size = window_size(s, count_padding, divisor, oy, ox);
+          const double size = window_size(s, count_padding, divisor, oy, ox);
           if (size != 0) sums[ox] /= T(size);
         }
       },
@@ -296,7 +311,7 @@ void avg_pool(const Pool2dShape& s, Layout layout, bool count_padding, int64_t d
         const Reach ky = column_taps(s, oy), kx = row_taps[ox];
         for (int64_t i = ky.begin; i < ky.end; ++i)
           for (int64_t j = kx.begin; j < kx.end; ++j) {
-            const int64_t at = (oy * s.stride_h - s.pad_h + i) * s.w + ox * s.stride_w - s.pad_w + j;
+            const int64_t at = row_of(s, oy, i) * s.w + column_of(s, ox, j);
             add_line(s.c, x + (image * s.h * s.w + at) * s.c, 1, sums);
           }
         if (ky.begin == ky.end || kx.begin == kx.end) return;
@@ -326,7 +341,7 @@ void avg_pool_backward(const Pool2dShape& s, Layout layout, bool count_padding, 
           const T size = T(window_size(s, count_padding, divisor, oy, ox));
           for (int64_t i = ky.begin; i < ky.end; ++i)
             for (int64_t j = kx.begin; j < kx.end; ++j) {
-              T* pixel = to + ((oy * s.stride_h - s.pad_h + i) * s.w + ox * s.stride_w - s.pad_w + j) * count;
+              T* pixel = to + (row_of(s, oy, i) * s.w + column_of(s, ox, j)) * count;
               for (int64_t c = 0; c < count; ++c) pixel[c] += from[c] / size;
             }
         }

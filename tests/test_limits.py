@@ -1,0 +1,104 @@
+"""Sizes, strides and indices as large as 64 bits hold, or larger: an error that says so, or the right result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+import rushlight.nn.functional as F
+
+MOST = 2**63 - 1
+matrix = torch.arange(6.0).reshape(2, 3)
+image = torch.arange(25.0).reshape(1, 1, 5, 5)
+kernel = torch.ones(1, 1, 3, 3)
+wide = torch.zeros(1).expand(2**62)
+
+TOO_LARGE: dict[str, Callable[[], Any]] = {
+    "repeat_interleave": lambda: matrix.repeat_interleave(2**62, 0),
+    "repeat_interleave, output_size": lambda: matrix.repeat_interleave(2, 0, output_size=MOST),
+    "repeat": lambda: matrix.repeat(2**62, 2),
+    "expand": lambda: torch.zeros(1, 1).expand(2**62, 4),
+    "cat": lambda: torch.cat([wide, wide]),
+    "stack": lambda: torch.stack([wide, wide, wide]),
+    "unflatten": lambda: matrix.unflatten(1, (2**62, 4)),
+    "view": lambda: matrix.view(2**32, 2**32, -1),
+    "as_strided": lambda: matrix.as_strided((3, 3), (MOST, MOST)),
+    "resize_": lambda: torch.zeros(3)[1:].resize_(MOST),
+    "arange": lambda: torch.arange(-(2**63), MOST),
+    "conv2d, padding": lambda: F.conv2d(image, kernel, padding=MOST),
+    "conv2d, dilation": lambda: F.conv2d(image, kernel, dilation=MOST),
+    "conv2d, dilation, same": lambda: F.conv2d(image, kernel, dilation=MOST, padding="same"),
+    "conv2d, groups": lambda: F.conv2d(image, torch.ones(2, 2, 3, 3), groups=MOST),
+    "max_pool2d, kernel": lambda: F.max_pool2d(image, MOST),
+    "max_pool2d, dilation": lambda: F.max_pool2d(image, 2, dilation=MOST),
+    "max_pool2d, padding": lambda: F.max_pool2d(image, 2, padding=MOST),
+    "avg_pool2d, kernel": lambda: F.avg_pool2d(image, MOST, 1),
+    "device": lambda: torch.device("cuda", 300),
+    "device's number": lambda: torch.device(2**70),
+    "device's name": lambda: torch.device("cuda:300"),
+    "device of to()": lambda: matrix.to(2**63),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_too_large(name: str) -> None:
+    with pytest.raises(RuntimeError):
+        TOO_LARGE[name]()
+
+
+WITHIN: dict[str, tuple[Callable[[], Any], Any]] = {
+    "slice's step": (lambda: matrix[:, ::MOST], [[0.0], [3.0]]),
+    "roll": (lambda: matrix.roll(-(2**63), 1), np.roll(np.arange(6.0).reshape(2, 3), -(2**63) % 3, 1)),
+    "tril": (lambda: matrix.tril(MOST), np.arange(6.0).reshape(2, 3)),
+    "triu": (lambda: matrix.triu(-(2**63)), np.arange(6.0).reshape(2, 3)),
+    "diagonal": (lambda: matrix.diagonal(-(2**63)), []),
+    "arange's step": (lambda: torch.arange(-(2**63), MOST, 2**62), [-(2**63), -(2**62), 0, 2**62]),
+    "conv2d's stride": (lambda: F.conv2d(image, kernel, stride=MOST), [[[[54.0]]]]),
+    "max_pool2d's stride": (lambda: F.max_pool2d(image, 2, MOST), [[[[6.0]]]]),
+    "max_pool2d's stride, ceil_mode": (lambda: F.max_pool2d(image, 2, MOST, ceil_mode=True), [[[[6.0]]]]),
+    "a dimension beyond an empty one": (lambda: torch.empty(0, MOST, MOST)[:, MOST - 1, 1], []),
+    "unsqueeze of an empty tensor": (lambda: torch.empty(0, MOST, MOST).unsqueeze(0).sum(), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_within(name: str) -> None:
+    operation, expected = WITHIN[name]
+    np.testing.assert_array_equal(operation().numpy(), expected)
+
+
+def test_backward_of_roll() -> None:
+    x = matrix.clone().requires_grad_()
+    (x.roll(-(2**63), 1) * matrix).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.roll(matrix.numpy(), 2**63 % 3, 1))
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "channels_last"])
+def test_pooling_window_of_mostly_padding(layout: str) -> None:
+    """Such a window takes no longer than its part inside of the image."""
+    x = torch.arange(50.0).reshape(1, 2, 5, 5)
+    if layout == "channels_last":
+        x = x.contiguous(memory_format=torch.channels_last)
+    size = 2**62 - 1
+    maxima, where = F.max_pool2d(x, size, 1, size // 2, return_indices=True)
+    assert maxima.shape == (1, 2, 5, 5)
+    assert (maxima[0, 1] == 49).all() and (where == 24).all()
+    means = F.avg_pool2d(x, size, 1, size // 2, count_include_pad=False)
+    np.testing.assert_allclose(means[0, :, 2, 2].numpy(), [12, 37])
+    assert F.avg_pool2d(x, size, 1, size // 2).abs().max() < 1e-30
+
+
+def test_meta_tensor_without_dimensions_has_no_list() -> None:
+    nothing = torch.zeros((), device="meta")
+    for read in [nothing.tolist, lambda: torch.tensor([nothing]), lambda: matrix[[nothing]]]:
+        with pytest.raises(RuntimeError, match="meta"):
+            read()
+
+
+def test_to_names_the_type_it_does_not_know() -> None:
+    with pytest.raises(TypeError, match="not float32"):
+        matrix.to(np.float32(1))
