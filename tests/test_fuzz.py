@@ -13,10 +13,11 @@ import contextlib
 import faulthandler
 import os
 import tempfile
+import time
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from tests.op_table import OPS, Const, Dtype, Op, Sample
 
 DOCUMENTED = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, OverflowError, MemoryError)
 HANG = 120  # seconds that all calls of one operation may take beyond reason
+SLOW = 5  # seconds of computing that one call may take: sizes are small
 EXAMPLES = int(os.environ.get("RUSHLIGHT_FUZZ_EXAMPLES", 200))
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 LOG = Path(tempfile.gettempdir()) / f"rushlight-fuzz-{os.getuid()}-{WORKER}.txt"
@@ -218,12 +220,13 @@ def given(value: Any, within: Any) -> bool:
     return any(given(value, v) for v in parts)
 
 
-def attempt(op: Op, odd: OddCall) -> None:
+def attempt(op: Op, odd: OddCall, log: TextIO) -> None:
     dtype = op.dtypes[odd.dtype % len(op.dtypes)]
     samples = op.calls(dtype)
     args, kwargs = changed(samples[odd.sample % len(samples)], odd.changes)
-    with LOG.open("w") as log:
-        log.write(f"{op.id} {odd.form} {args!r} {kwargs!r}\n")
+    log.seek(0)  # over the last call, as making a file takes longer than most calls
+    log.write(f"{op.id} {odd.form} {args!r} {kwargs!r}\n")
+    log.truncate()
     args, kwargs = [build(op, a) for a in args], {k: build(op, v) for k, v in kwargs.items()}
     name = {"method": op.method_name, "inplace": op.inplace_name}.get(odd.form)
     try:
@@ -274,9 +277,11 @@ def test_odd_calls(op: Op) -> None:
     )
     @for_all(calls)
     def run(odd: OddCall) -> None:
-        attempt(op, odd)
+        start = time.process_time()
+        attempt(op, odd, log)
+        assert time.process_time() - start < SLOW, "a call of small tensors took long"
 
-    with watched(), warnings.catch_warnings():
+    with LOG.open("w") as log, watched(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run()
     LOG.unlink(missing_ok=True)
