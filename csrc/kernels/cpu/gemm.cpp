@@ -1,7 +1,7 @@
 // Four ways to multiply, chosen by shape:
 //   vector   one of the matrices is a row or a column: bound by reading the other one once
 //   dot      very few rows, and B transposed: both are read along k, as they lie
-//   direct   few rows, or a small product: A is read in place, B in place where its rows are contiguous
+//   direct   few rows, or a small product: A is read in place, B too where that pays; every thread works for itself
 //   blocked  everything else: both are packed into the order in which the tile loop reads them, so that each
 //            stays in its cache; see Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008)
 #include "kernels/cpu/gemm.h"
@@ -27,6 +27,8 @@ struct Product {
 };
 
 constexpr int64_t kParallelWork = 200'000;  // multiply-adds a thread should have to do, some 5 µs
+
+constexpr int64_t kSmallProduct = 448 * 448 * 448;  // to here the threads had better not wait for each other
 
 // How many units of work make a piece worth a thread.
 int64_t grain_of(int64_t work_per_unit) { return max_of(1, kParallelWork / max_of(1, work_per_unit)); }
@@ -263,8 +265,9 @@ void direct_product(const Product<T>& g) {
   const int64_t grain = grain_of(group_tiles * tile_rows * width * g.k);
 
   parallel_for(0, panels * groups, grain, [&](int64_t begin, int64_t end) {
-    const bool packs = g.b_col != 1 || end > (panels - 1) * groups;
-    Scratch<T> packed(packs && (g.b_col != 1 || g.n % width) ? blocks.size * width : 0);
+    // Packing a panel of B pays where many tiles read it.
+    const bool pack_all = g.b_col != 1 || group_tiles >= 8, pack_last = g.n % width && end > (panels - 1) * groups;
+    Scratch<T> packed(pack_all || pack_last ? blocks.size * width : 0);
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t j = unit / groups * width, cols = min_of(width, g.n - j);
       const int64_t first_tile = unit % groups * group_tiles, end_tile = min_of(tiles, first_tile + group_tiles);
@@ -279,7 +282,7 @@ void direct_product(const Product<T>& g) {
                         .b = g.b + p * g.b_step + j,
                         .b_step = g.b_step,
                         .b_segment = 0};
-        if (g.b_col != 1 || cols < width) {
+        if (pack_all || cols < width) {
           const int64_t packed_width = vecs_for<T>(cols) * kLanes<T>;
           pack_b(g, p, steps, j, cols, packed_width, packed.get());
           in.b = packed.get(), in.b_step = packed_width;
@@ -370,7 +373,7 @@ void multiply(const Product<T>& g) {
   if (g.k == 0 || g.alpha == 0) return scale(g);
   if (g.m == 1 || g.n == 1) return vector_product(g);
   if (g.m <= 8 && g.b_step == 1 && g.a_step == 1 && g.k >= 4 * kLanes<T>) return dot_product(g);
-  if (g.m <= 3 * kTileRows || g.n <= 2 * kTileCols<T> || g.m * g.n * g.k <= 96 * 96 * 96) return direct_product(g);
+  if (g.m <= 3 * kTileRows || g.n <= 2 * kTileCols<T> || g.m * g.n * g.k <= kSmallProduct) return direct_product(g);
   blocked_product(g);
 }
 
