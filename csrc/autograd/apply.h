@@ -29,6 +29,7 @@ struct Saved {
   Tensor tensor;
   uint32_t version = 0;
   int32_t own_output = -1;  // >= 0: an output of this very node, kept without its history so that no cycle forms
+  bool has_history = false;
 };
 
 struct RL_API Ctx {
@@ -133,7 +134,7 @@ auto run_op(Target target, const Tensor* out, const A&... a) {
     bool any = false;
     auto note = [&](const Tensor& t) { any |= t.defined() && requires_grad(t); };
     (detail::visit_tensors(note, a), ...);
-    if (target == Target::self) check_inplace(*out, Op::schema);
+    if (target == Target::self) check_inplace(*out, any && tls.grad_enabled, Op::schema);
     else if (target == Target::out) detail::check_out(*out, any && tls.grad_enabled, Op::schema);
     bool recording = any && tls.grad_enabled && Differentiable<Op>;
 

@@ -14,17 +14,32 @@ void destroy_autograd_meta(AutogradMeta* m) { delete m; }
 bool is_view(const Tensor& t) { return t.impl()->autograd && t.impl()->autograd->view; }
 Tensor view_base(const Tensor& t) { return is_view(t) ? t.impl()->autograd->view->base : Tensor(); }
 
+// Whether a view's history can be made anew after a write through it or its base: only for views that one recorded
+// operation made.
+static void check_history_can_follow(const ViewInfo& v, std::string_view what) {
+  switch (v.made_by) {
+    case ViewMadeBy::Operation: return;
+    case ViewMadeBy::MultiOutput:
+      fail(ErrorKind::Runtime, what,
+           ", and it is one of several that one operation returned (split, chunk, unbind): the gradients of the others "
+           "would be wrong",
+           hint("use the out-of-place form, or clone() the view before anything is written"));
+    case ViewMadeBy::NoGrad:
+      fail(ErrorKind::Runtime, what, " with grad mode on, but it was made under no_grad(): its history is unknown",
+           hint("make the view with grad mode on, or write under no_grad()"));
+    case ViewMadeBy::CustomFunction:
+      fail(ErrorKind::Runtime, what,
+           ", and it was returned by a custom autograd.Function, whose backward would be overridden",
+           hint("return a clone() from the Function"));
+  }
+}
+
 const Ref<Node>& grad_fn(const Tensor& t) {
   static const Ref<Node> none;
   AutogradMeta* m = t.impl()->autograd;
   if (!m) return none;
-  if (m->view && m->view->version != t.version() && m->view->made_by != ViewMadeBy::NoGrad) {
-    if (!m->grad_fn && !requires_grad(m->view->base)) return m->grad_fn;
-    RL_CHECK(m->view->made_by != ViewMadeBy::MultiOutput,
-             "this view is one of several that one operation returned (split, chunk, unbind), and their base was "
-             "modified in "
-             "place since; its history cannot be made anew",
-             hint("clone() the view before the base is modified"));
+  if (m->view && m->view->version != t.version() && (m->grad_fn || requires_grad(m->view->base))) {
+    check_history_can_follow(*m->view, "the base of this view was modified in place since the view was made");
     // The base was written through another view since: what leads here now is the base's new history.
     Ref<Node> node = needs::as_strided_node(m->view->base, t.sizes(), t.strides(), t.offset());
     node->next.clear();
@@ -66,7 +81,7 @@ void set_history(const Tensor& t, const Ref<Node>& node) {
 }
 
 void mark_view(const Tensor& v, const Tensor& base, ViewMadeBy by) {
-  if (v.is_same(base) || !v.is_floating()) return;
+  if (v.is_same(base) || !v.is_floating() || base.impl()->inference) return;
   AutogradMeta& m = need_meta(v);
   const ViewInfo* of = base.impl()->autograd ? base.impl()->autograd->view.get() : nullptr;
   if (of && by == ViewMadeBy::Operation) by = of->made_by;
@@ -75,31 +90,19 @@ void mark_view(const Tensor& v, const Tensor& base, ViewMadeBy by) {
 
 static std::string op_name(const char* schema) { return std::string(schema, strcspn(schema, "(")) + "_"; }
 
-void check_inplace(const Tensor& t, const char* op) {
+void check_inplace(const Tensor& t, bool recording, const char* op) {
   RL_CHECK(!t.impl()->inference || inference_mode, op_name(op),
            ": a tensor made under inference_mode() cannot be modified in place outside of it",
            hint("clone() it first"));
   AutogradMeta* m = t.impl()->autograd;
-  if (!m || !tls.grad_enabled) return;
-  if (m->view && requires_grad(t)) {
-    const ViewInfo& v = *m->view;
-    RL_CHECK(
-        v.made_by != ViewMadeBy::MultiOutput, op_name(op),
-        ": this tensor is one of several views that one operation returned (split, chunk, unbind), and writing to one "
-        "would break the gradients of the others",
-        hint("use the out-of-place form, or clone() the view"));
-    RL_CHECK(v.made_by != ViewMadeBy::NoGrad, op_name(op),
-             ": this view was made under no_grad(), so its history is unknown, and it is now written with grad mode on",
-             hint("make the view with grad mode on, or write under no_grad()"));
-    RL_CHECK(v.made_by != ViewMadeBy::CustomFunction, op_name(op),
-             ": this view was returned by a custom autograd.Function, whose backward would be overridden",
-             hint("return a clone() from the Function"));
-    AutogradMeta* b = v.base.impl()->autograd;
-    RL_CHECK(!(b && b->requires_grad && !b->grad_fn), op_name(op),
+  if (!m || !recording) return;
+  if (m->view) {
+    check_history_can_follow(*m->view, op_name(op) + ": this view would be modified in place");
+    RL_CHECK(!(t.requires_grad() && m->view->base.is_leaf()), op_name(op),
              ": this is a view of a leaf that requires grad, and a leaf cannot be modified in place",
              hint("write under no_grad(), or use the out-of-place form"));
   }
-  RL_CHECK(!(m->requires_grad && !m->grad_fn), op_name(op), ": a leaf that requires grad cannot be modified in place",
+  RL_CHECK(!(t.requires_grad() && t.is_leaf()), op_name(op), ": a leaf that requires grad cannot be modified in place",
            hint("write under no_grad() (as optimizers do), or use the out-of-place form"));
 }
 
@@ -110,6 +113,7 @@ struct CopySlices final : Node {
   int64_t offset, base_offset;
 
   Grads run(Grads&& grads) override {
+    check_not_released();
     Grads result;
     result.resize(next.size());
     if (!grads[0]) return result;
@@ -140,6 +144,25 @@ struct CopySlices final : Node {
   }
 };
 
+static TensorImpl*& retained_of(Node& node, uint32_t nr) {
+  auto& retain = node.need_hooks().retain;
+  if (retain.size() <= nr) retain.resize(nr + 1);
+  return retain[nr];
+}
+
+// From now on t is the first output of `node`. Hooks stay with the value they were registered for, but retain_grad()
+// means the tensor as it is when backward runs.
+static void set_grad_fn(const Tensor& t, Ref<Node> node) {
+  AutogradMeta& m = need_meta(t);
+  if (m.retains_grad && m.grad_fn) {
+    TensorImpl*& before = retained_of(*m.grad_fn, m.nr);
+    if (before == t.impl()) before = nullptr, retained_of(*node, 0) = t.impl();
+  }
+  m.requires_grad = false;
+  m.grad_fn = std::move(node);
+  m.nr = 0;
+}
+
 void rebase_history(const Tensor& t, Ref<Node> node) {
   AutogradMeta& m = need_meta(t);
   node->outputs.clear();
@@ -156,37 +179,23 @@ void rebase_history(const Tensor& t, Ref<Node> node) {
     if (slices->next.empty()) slices->next.push_back({});
     slices->next[0] = std::move(base_edge);
     slices->outputs.emplace_back(base);
-    AutogradMeta& b = need_meta(base);
-    b.requires_grad = false;
-    b.grad_fn = std::move(slices);
-    b.nr = 0;
+    set_grad_fn(base, std::move(slices));
     m.view->version = t.version() - 1;  // forces grad_fn(t) to be made anew from the base
     grad_fn(t);
     return;
   }
-  m.requires_grad = false;
-  if (m.retains_grad && m.grad_fn && m.grad_fn->hooks) {
-    auto& r = m.grad_fn->hooks->retain;
-    if (m.nr < r.size() && r[m.nr] == t.impl()) r[m.nr] = nullptr;
-    auto& to = node->need_hooks().retain;
-    to.resize(1);
-    to[0] = t.impl();
-  }
-  m.grad_fn = std::move(node);
-  m.nr = 0;
+  set_grad_fn(t, std::move(node));
 }
 
 void retain_grad(const Tensor& t) {
-  RL_CHECK(requires_grad(t), "retain_grad() needs a tensor that requires grad",
+  RL_CHECK(t.requires_grad(), "retain_grad() needs a tensor that requires grad",
            hint("call requires_grad_() first, or compute it from one that does"));
   if (t.is_leaf()) return;
   AutogradMeta& m = need_meta(t);
   if (m.retains_grad) return;
+  const Ref<Node>& node = grad_fn(t);
+  retained_of(*node, m.nr) = t.impl();
   m.retains_grad = true;
-  Node* node = grad_fn(t).get();
-  auto& r = node->need_hooks().retain;
-  if (r.size() <= m.nr) r.resize(m.nr + 1);
-  r[m.nr] = t.impl();
 }
 
 Tensor detach(const Tensor& t) { return alias(t); }
@@ -218,7 +227,7 @@ Tensor& Tensor::set_requires_grad(bool value) {
   return *this;
 }
 
-bool Tensor::is_leaf() const { return !impl_->autograd || !grad_fn(*this); }
+bool Tensor::is_leaf() const { return !impl_->autograd || !impl_->autograd->grad_fn; }
 Tensor Tensor::grad() const { return impl_->autograd ? impl_->autograd->grad : Tensor(); }
 void Tensor::set_grad(Tensor g) const {
   if (g.defined() || impl_->autograd) need_meta(*this).grad = std::move(g);

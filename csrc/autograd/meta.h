@@ -48,7 +48,8 @@ RL_API Tensor view_base(const Tensor& t);
 
 RL_API void set_history(const Tensor& t, const Ref<Node>& node);            // a fresh output; adds its OutputMeta
 RL_API void mark_view(const Tensor& view, const Tensor& base, ViewMadeBy);  // of an output over base's memory
-RL_API void check_inplace(const Tensor& t, const char* op);                 // raises where PyTorch refuses
+// Raises where PyTorch refuses. recording: grad mode is on and an input of the operation requires grad.
+RL_API void check_inplace(const Tensor& t, bool recording, const char* op);
 RL_API void rebase_history(const Tensor& t, Ref<Node> node);  // after an in-place operation recorded as node
 
 RL_API void retain_grad(const Tensor& t);

@@ -42,6 +42,13 @@ std::string Node::where() const {
   return source.code && source_hooks.describe ? source_hooks.describe(source) : std::string();
 }
 
+void Node::check_not_released() const {
+  RL_CHECK(
+      !released, "cannot run backward through ", name(), " a second time: the first freed its saved tensors",
+      where().empty() ? "" : "\n  recorded at " + where(),
+      hint("pass retain_graph=True to the first backward() or grad() if you need a second; or compute the loss anew"));
+}
+
 AccumulateGrad::AccumulateGrad(const Tensor& t) : Node(UINT64_MAX) {
   outputs.emplace_back(t);
   leaf = t;
@@ -80,6 +87,7 @@ Grads AccumulateGrad::run(Grads&& grads) {
       h->call(one, one);
       g = std::move(one[0]);
     }
+  if (!m.requires_grad) return {};  // no longer: detach_() or requires_grad_(False) since the graph was made
   if (g) {
     hold_gil = true;  // no other thread may come between reading and writing .grad
     struct Restore {
@@ -129,7 +137,8 @@ void Ctx::save(const Tensor& t) {
     kept = needs::clone(t);
   }
   uint32_t version = kept ? kept.version() : 0;
-  saved.push_back({std::move(kept), version, -1});
+  bool has_history = kept && !kept.is_leaf();
+  saved.push_back({std::move(kept), version, -1, has_history});
 }
 
 void Ctx::save_output(const Tensor& t, int nr) {
@@ -137,11 +146,7 @@ void Ctx::save_output(const Tensor& t, int nr) {
 }
 
 Tensor Ctx::get(size_t i) const {
-  RL_CHECK(
-      !node->released, "cannot run backward through ", node->name(),
-      " a second time: the first freed its saved tensors",
-      node->where().empty() ? "" : "\n  recorded at " + node->where(),
-      hint("pass retain_graph=True to the first backward() or grad() if you need a second; or compute the loss anew"));
+  node->check_not_released();
   RL_CHECK(i < saved.size(), "the forward of ", node->name(), " saved ", saved.size(),
            " tensors, its backward asks for number ", i);
   const Saved& s = saved[i];
@@ -153,7 +158,13 @@ Tensor Ctx::get(size_t i) const {
       s.own_output >= 0 ? ", its own output," : ",", " is at version ", now, ", was saved at version ", s.version,
       node->where().empty() ? "" : "\n  recorded at " + node->where(),
       hint("use the out-of-place form of the operation that modified it, or clone() the tensor before modifying it"));
-  if (s.own_output < 0) return s.tensor;
+  if (s.own_output < 0) {
+    RL_CHECK(!s.has_history || grad_fn(s.tensor), "a tensor that ", node->name(),
+             " needs for its gradient has lost its history to detach_()",
+             node->where().empty() ? "" : "\n  recorded at " + node->where(),
+             hint("use detach(), which gives a new tensor"));
+    return s.tensor;
+  }
   Tensor t = alias(s.tensor);
   AutogradMeta& m = need_meta(t);
   m.grad_fn = Ref<Node>::share(node);

@@ -91,7 +91,8 @@ struct RL_API Node : RefCounted {
     if (!hooks) hooks = std::make_unique<NodeHooks>();
     return *hooks;
   }
-  std::string where() const;  // "file.py:12: y = x.exp()", or empty
+  std::string where() const;        // "file.py:12: y = x.exp()", or empty
+  void check_not_released() const;  // raises when an earlier backward freed what this one needs
 };
 
 // Adds a gradient to its leaf's .grad. It keeps the leaf alive while a graph leads to it; between graphs it waits in

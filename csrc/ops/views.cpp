@@ -335,9 +335,9 @@ struct Narrow {
 // through its base, as after any in-place operation.
 template <class V, class... A>
 Tensor become(const Tensor& self, const char* name, const A&... a) {
-  check_inplace(self, name);
-  auto node = Ref<NodeOf<V>>::adopt(new NodeOf<V>);
   bool recording = requires_grad(self) && tls.grad_enabled;
+  check_inplace(self, recording, name);
+  auto node = Ref<NodeOf<V>>::adopt(new NodeOf<V>);
   if (recording) {
     detail::prepare(node.get(), node->ctx);
     detail::add_input(node.get(), node->ctx, self);

@@ -178,7 +178,7 @@ nb::list end_function(NodeHandle& handle, nb::list outputs, nb::sequence inputs,
     bool is_input = contains(inputs, t), is_dirty = contains(dirty, t), is_plain = contains(plain, t);
     if (is_dirty) {
       RL_CHECK(is_input, "mark_dirty: a tensor that is no input of the Function was marked");
-      check_inplace(t, node->title.c_str());
+      check_inplace(t, true, node->title.c_str());
       if (is_view(t)) {
         RL_CHECK(outputs.size() == 1, "a Function that writes to a view in place may return nothing else");
         rebase_history(t, handle.node);
@@ -222,7 +222,7 @@ nb::list end_function(NodeHandle& handle, nb::list outputs, nb::sequence inputs,
       for (size_t i = 0; i < originals.size(); i++)
         if (originals[i] && originals[i].is_same(t)) own = int(i);
       if (own >= 0) node->ctx.saved.push_back({alias(t), t.version(), own});
-      else node->ctx.saved.push_back({t, t.version(), -1});
+      else node->ctx.saved.push_back({t, t.version(), -1, !t.is_leaf()});
     }
   return result;
 }
@@ -238,10 +238,7 @@ void bind_function(nb::module_& m) {
       .def("saved",
            [](const NodeLink& l) {
              FunctionNode& n = node_of(l);
-             RL_CHECK(!n.released, "cannot run backward through ", n.title,
-                      " a second time: the first freed its saved tensors",
-                      n.where().empty() ? "" : "\n  recorded at " + n.where(),
-                      hint("pass retain_graph=True to the first backward() or grad() if you need a second"));
+             n.check_not_released();
              nb::list r;
              for (size_t i = 0; i < n.ctx.saved.size(); i++) r.append(nb::steal(wrap(n.ctx.get(i))));
              return nb::tuple(r);

@@ -85,6 +85,15 @@ def run(lib: Any, steps: list[tuple]) -> list[Any]:
             x.tolist(),
         )
 
+    def seen(view: Callable, x: Any) -> Any:
+        y = view(x)
+        # PyTorch fills some results by in-place writes, which count where the operand is of inference_mode().
+        return y.data if x.is_inference() and not y.is_inference() else y
+
+    def forget_gradients() -> None:  # how far a backward came before it failed is not defined
+        for x in pool:
+            x.grad = None
+
     def execute(kind: str, a: int, b: int, c: int, d: int) -> Any:
         x, y = pool[a % len(pool)], pool[b % len(pool)]
         match kind:
@@ -93,15 +102,16 @@ def run(lib: Any, steps: list[tuple]) -> list[Any]:
             case "binary":
                 pool.append(getattr(lib, BINARY[c % len(BINARY)])(x, y))
             case "view":
-                pool.append(VIEWS[c % len(VIEWS)](x))
+                pool.append(seen(VIEWS[c % len(VIEWS)], x))
             case "no_grad view":
                 with lib.no_grad():
-                    pool.append(VIEWS[c % len(VIEWS)](x))
+                    pool.append(seen(VIEWS[c % len(VIEWS)], x))
             case "in-place":
                 getattr(x, IN_PLACE[c % len(IN_PLACE)])()
                 return state(x)
             case "in-place binary":
-                getattr(x, ["add_", "mul_", "sub_"][c % 3])(y)
+                # x.mul_(x) has a gradient here; PyTorch refuses to give it.
+                getattr(x, ["add_", "mul_", "sub_"][c % 3])(y * 1 if y is x else y)
                 return state(x)
             case "no_grad write":
                 with lib.no_grad():
@@ -150,10 +160,19 @@ def run(lib: Any, steps: list[tuple]) -> list[Any]:
         return state(pool[-1])
 
     for step in steps:
+        x = pool[step[1] % len(pool)]
+        before = x.tolist()
         try:
             trace.append(execute(*step))
         except Exception as error:
             trace.append(type(error))
+            if step[0] == "backward":
+                forget_gradients()
+            if x.is_inference() and str(x.tolist()) != str(before):
+                # PyTorch writes to a tensor made under inference_mode() and refuses afterwards; Rushlight refuses first.
+                assert lib is torch
+                with lib.inference_mode():
+                    x.copy_(lib.tensor(before, **double))
     for x in pool:
         try:
             trace.append(state(x))
@@ -163,6 +182,7 @@ def run(lib: Any, steps: list[tuple]) -> list[Any]:
         sum(x.sum() for x in pool if x.requires_grad).backward()
     except Exception as error:
         trace.append(type(error))
+        forget_gradients()
     trace.append(gradients(pool))
     return trace
 
