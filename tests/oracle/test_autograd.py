@@ -169,7 +169,7 @@ def run(lib: Any, steps: list[tuple]) -> list[Any]:
             if step[0] == "backward":
                 forget_gradients()
             if x.is_inference() and str(x.tolist()) != str(before):
-                # PyTorch writes to a tensor made under inference_mode() and refuses afterwards; Rushlight refuses first.
+                # PyTorch writes to a tensor of inference_mode() and refuses afterwards; Rushlight refuses first.
                 assert lib is torch
                 with lib.inference_mode():
                     x.copy_(lib.tensor(before, **double))
