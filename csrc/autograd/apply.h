@@ -68,9 +68,15 @@ template <class Op>
 struct NodeOf final : Node {
   Ctx ctx;
   Op op;
-  Grads run(Grads&& g) override { return op.backward(ctx, std::move(g)); }
+  Grads run(Grads&& g) override {
+    check_not_released();
+    return op.backward(ctx, std::move(g));
+  }
   const char* name() const override { return node_name<Op>(); }
-  void release_saved() override { ctx.saved.clear(); }
+  void release_saved() override {
+    for (const Saved& s : ctx.saved) released |= s.tensor.defined();
+    ctx.saved.clear();
+  }
   bool wants_undefined() const override {
     return requires { Op::wants_undefined; };
   }

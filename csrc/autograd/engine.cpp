@@ -207,10 +207,7 @@ struct Run {
       if (post)
         for (size_t i = 0; i < node->hooks->post.size(); i++) Ref(node->hooks->post[i])->call(out, before);
     }
-    if (!options.retain_graph) {
-      node->release_saved();
-      node->released = true;
-    }
+    if (!options.retain_graph) node->release_saved();
     RL_CHECK(out.size() <= node->next.size() || !any, node->name(), " returned ", out.size(), " gradients for ",
              node->next.size(), " inputs");
     for (size_t i = 0; i < node->next.size(); i++) {

@@ -34,6 +34,25 @@ static void check_history_can_follow(const ViewInfo& v, std::string_view what) {
   }
 }
 
+static TensorImpl*& retained_of(Node& node, uint32_t nr) {
+  auto& retain = node.need_hooks().retain;
+  if (retain.size() <= nr) retain.resize(nr + 1);
+  return retain[nr];
+}
+
+// From now on t is the first output of `node`. Hooks stay with the value they were registered for, but retain_grad()
+// means the tensor as it is when backward runs.
+static void set_grad_fn(const Tensor& t, Ref<Node> node) {
+  AutogradMeta& m = need_meta(t);
+  if (m.retains_grad && m.grad_fn) {
+    TensorImpl*& before = retained_of(*m.grad_fn, m.nr);
+    if (before == t.impl()) before = nullptr, retained_of(*node, 0) = t.impl();
+  }
+  m.requires_grad = false;
+  m.grad_fn = std::move(node);
+  m.nr = 0;
+}
+
 const Ref<Node>& grad_fn(const Tensor& t) {
   static const Ref<Node> none;
   AutogradMeta* m = t.impl()->autograd;
@@ -46,8 +65,7 @@ const Ref<Node>& grad_fn(const Tensor& t) {
     node->next.push_back(gradient_edge(m->view->base));
     node->outputs.clear();
     node->outputs.emplace_back(t);
-    m->grad_fn = std::move(node);
-    m->nr = 0;
+    set_grad_fn(t, std::move(node));
     m->view->version = t.version();
   }
   return m->grad_fn;
@@ -91,7 +109,7 @@ void mark_view(const Tensor& v, const Tensor& base, ViewMadeBy by) {
 static std::string op_name(const char* schema) { return std::string(schema, strcspn(schema, "(")) + "_"; }
 
 void check_inplace(const Tensor& t, bool recording, const char* op) {
-  RL_CHECK(!t.impl()->inference || inference_mode, op_name(op),
+  RL_CHECK(t.impl()->counts_versions() || inference_mode, op_name(op),
            ": a tensor made under inference_mode() cannot be modified in place outside of it",
            hint("clone() it first"));
   AutogradMeta* m = t.impl()->autograd;
@@ -123,7 +141,7 @@ struct CopySlices final : Node {
     needs::copy_(all, g);
     Tensor slice = needs::as_strided(all, sizes, strides, offset - base_offset);
     Grads in;
-    in.push_back(needs::clone(slice));
+    in.push_back(needs::clone_contiguous(slice));
     Grads out = inner->run(std::move(in));
     for (size_t i = 0; i < out.size() && i < next.size(); i++) {
       if (!next[i]) continue;
@@ -139,29 +157,10 @@ struct CopySlices final : Node {
   }
   const char* name() const override { return "CopySlices"; }
   void release_saved() override {
-    inner->released = true;
+    released = true;
     inner->release_saved();
   }
 };
-
-static TensorImpl*& retained_of(Node& node, uint32_t nr) {
-  auto& retain = node.need_hooks().retain;
-  if (retain.size() <= nr) retain.resize(nr + 1);
-  return retain[nr];
-}
-
-// From now on t is the first output of `node`. Hooks stay with the value they were registered for, but retain_grad()
-// means the tensor as it is when backward runs.
-static void set_grad_fn(const Tensor& t, Ref<Node> node) {
-  AutogradMeta& m = need_meta(t);
-  if (m.retains_grad && m.grad_fn) {
-    TensorImpl*& before = retained_of(*m.grad_fn, m.nr);
-    if (before == t.impl()) before = nullptr, retained_of(*node, 0) = t.impl();
-  }
-  m.requires_grad = false;
-  m.grad_fn = std::move(node);
-  m.nr = 0;
-}
 
 void rebase_history(const Tensor& t, Ref<Node> node) {
   AutogradMeta& m = need_meta(t);
@@ -198,11 +197,16 @@ void retain_grad(const Tensor& t) {
   m.retains_grad = true;
 }
 
-Tensor detach(const Tensor& t) { return alias(t); }
+Tensor detach(const Tensor& t) {
+  Tensor v = alias(t);
+  // Outside inference_mode() a detached tensor of it may be written to, and counts its writes itself.
+  if (v.impl()->inference && !inference_mode) v.impl()->own_version = make_ref<VersionCounter>();
+  return v;
+}
 
 Tensor variable_data(const Tensor& t) {
   Tensor v = alias(t);
-  v.impl()->own_version = make_ref<VersionCounter>();
+  if (!v.impl()->inference || !inference_mode) v.impl()->own_version = make_ref<VersionCounter>();
   return v;
 }
 

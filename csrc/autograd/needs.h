@@ -11,6 +11,7 @@ Tensor cast(const Tensor& g, DType dtype);      // differentiable
 Tensor zeros(IntSpan shape, DType dtype, Device device);
 Tensor ones_like(const Tensor& t);
 Tensor clone(const Tensor& t);                         // differentiable; keeps the strides of a dense tensor
+Tensor clone_contiguous(const Tensor& t);              // differentiable
 Tensor clone_as(const Tensor& t, const Tensor& like);  // differentiable; in the memory layout of like
 Tensor as_strided(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset);  // differentiable
 void copy_(const Tensor& to, const Tensor& from);                                    // recorded where grad mode is on

@@ -87,6 +87,8 @@ Grads AccumulateGrad::run(Grads&& grads) {
       h->call(one, one);
       g = std::move(one[0]);
     }
+  RL_CHECK(!g || !m.grad_fn, "a leaf that the graph leads to has since become the result of ", m.grad_fn->name(),
+           ": it was detached and written to in place", hint("use detach(), which gives a new tensor"));
   if (!m.requires_grad) return {};  // no longer: detach_() or requires_grad_(False) since the graph was made
   if (g) {
     hold_gil = true;  // no other thread may come between reading and writing .grad

@@ -83,7 +83,7 @@ struct RL_API Node : RefCounted {
 
   virtual Grads run(Grads&& grads) = 0;  // undefined gradients mean zero, both ways
   virtual const char* name() const = 0;
-  virtual void release_saved() {}
+  virtual void release_saved() {}  // sets `released` if there was something
   virtual void for_each_saved(void (*)(const Tensor&, void*), void*) const {}
   virtual bool wants_undefined() const { return false; }  // false: undefined gradients arrive as zeros
   virtual void* python_self() const { return nullptr; }   // of a Function written in Python: its ctx object

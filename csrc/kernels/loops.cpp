@@ -190,12 +190,23 @@ bool same_view(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
+bool shares_places(const Tensor& t) {
+  if (t.numel() == 0) return false;
+  for (int64_t d = 0; d < t.dim(); d++)
+    if (t.strides()[d] == 0 && t.sizes()[d] > 1) return true;
+  return false;
+}
+
 void check_writable(const char* op, const Tensor& out) {
-  if (out.numel() == 0) return;
-  for (int64_t d = 0; d < out.dim(); d++)
-    RL_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1, std::string(op, strcspn(op, "(")),
-             ": several elements of the tensor written to share one memory location (it was made by expand())",
-             hint("clone() it first"));
+  RL_CHECK(!shares_places(out), std::string(op, strcspn(op, "(")),
+           ": several elements of the tensor written to share one memory location (it was made by expand())",
+           hint("clone() it first"));
+}
+
+void check_apart(const char* op, const Tensor& out, const Tensor& in) {
+  RL_CHECK(same_view(in, out) || !overlaps(in, out) || !in.is_dense() || !out.is_dense(),
+           std::string(op, strcspn(op, "(")), ": an operand shares part of its memory with the tensor written to",
+           hint("clone() the operand first"));
 }
 
 // The layout of a new result: that of the first operand whose strides tell, dimension by dimension.
@@ -308,7 +319,8 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
     if (plain) {
       bool aliased = false;  // another view of the result's memory
       if (!made)
-        for (const Tensor* t : in) aliased |= t->storage() == out->storage() && t->bytes() != out->bytes();
+        for (const Tensor* t : in)
+          aliased |= t->storage() == out->storage() && (t->bytes() != out->bytes() || t->numel() != out->numel());
       if (!aliased) {
         tiles.fn[c](functor, out->numel(), out->bytes(), data);
         return *out;
@@ -326,8 +338,7 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
     const Tensor* t = in[i];
     // What is read must not be overwritten before its turn: another view of the output's memory is copied.
     if (!made && !same_view(*t, *out) && overlaps(*t, *out)) {
-      RL_CHECK(!t->is_dense() || !out->is_dense() || t->numel() == 1, std::string(op, strcspn(op, "(")),
-               ": an operand shares part of its memory with the tensor written to", hint("clone() the operand first"));
+      check_apart(op, *out, *t);
       t = &(copies[i] = clone(*t));
     }
     plan.op[i + 1] = {t->bytes(), t->dtype(), byte_strides(*t, out->sizes())};
@@ -449,9 +460,10 @@ void fill(const Tensor& t, const Scalar& value) {
     std::memcpy(t.bytes(), one.bytes(), t.itemsize());
     return;
   }
-  Dims shape = t.sizes();
-  Tensor one = scalar_tensor(value, t.dtype());
-  copy_into(t, one);
+  Dims sizes = t.sizes();
+  for (int64_t d = 0; d < t.dim(); d++)
+    if (t.strides()[d] == 0) sizes[d] = 1;  // made by expand(): one place, filled once
+  copy_into(alias(t, sizes, t.strides(), t.offset()), scalar_tensor(value, t.dtype()));
 }
 
 Tensor cast(const Tensor& t, DType dtype, MemoryFormat f) {

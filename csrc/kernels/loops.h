@@ -22,8 +22,11 @@ RL_API Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor,
 // The layout of a new result of elementwise work over `in`, all broadcast to `shape`.
 Dims result_strides(std::span<const Tensor* const> in, IntSpan shape);
 
-// Raises where several elements of `out` share a place (it was made by expand()).
+// Whether several elements share a place, as expand() makes them; check_writable raises there.
+bool shares_places(const Tensor& t);
 void check_writable(const char* op, const Tensor& out);
+// Raises where `in` shares a part of out's memory, or all of it in another order, as far as that is seen at once.
+void check_apart(const char* op, const Tensor& out, const Tensor& in);
 
 // Copies with conversion and broadcasting; overlapping memory is handled.
 RL_API void copy_into(const Tensor& to, const Tensor& from);

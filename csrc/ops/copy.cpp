@@ -47,6 +47,7 @@ struct Copy {
       kernels::copy_into(to, from);
       return to;
     }
+    kernels::check_apart(schema, *ctx.out, from);
     kernels::copy_into(*ctx.out, from);
     return *ctx.out;
   }
@@ -121,6 +122,7 @@ Tensor cast(const Tensor& g, DType dtype) { return to_dtype(g, dtype); }
 Tensor zeros(IntSpan shape, DType dtype, Device device) { return rushlight::zeros(shape, dtype, device); }
 Tensor ones_like(const Tensor& t) { return rushlight::ones_like(t); }
 Tensor clone(const Tensor& t) { return rushlight::clone(t); }
+Tensor clone_contiguous(const Tensor& t) { return rushlight::clone(t, MemoryFormat::Contiguous); }
 Tensor clone_as(const Tensor& t, const Tensor& like) {
   if (t.strides() == like.strides() || !like.is_dense()) return rushlight::clone(t);
   Tensor to = empty_strided(like.sizes(), like.strides(), t.dtype(), t.device());

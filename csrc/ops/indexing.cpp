@@ -108,7 +108,7 @@ struct IndexPut {
              hint(detail::concat("convert them with .to(rushlight.", x.dtype(), ")")));
     std::vector<Tensor> at = unfolded(x, indices);
     for (const Tensor& t : at) ctx.save(t);
-    Tensor to = changed(schema, ctx, x);
+    Tensor to = ctx.inplace ? *ctx.out : kernels::clone(x);  // also where it was made by expand()
     kernels::put_at(to, IndexPlan(to, at), values, add ? Combine::add : Combine::assign);
     return to;
   }
@@ -247,7 +247,7 @@ struct IndexFill {
       filling = scalar_tensor(value, x.dtype(), x.device());
     }
     ctx.save(given);
-    Tensor out = changed(schema, ctx, x), to = vector_of(out);
+    Tensor out = ctx.inplace ? *ctx.out : kernels::clone(x), to = vector_of(out);
     kernels::put_at(to, plan_along(to, dim, index), filling, Combine::assign);
     return out;
   }
@@ -584,7 +584,7 @@ struct MaskedFill {
     if constexpr (tensor) {
       RL_CHECK(value.dim() == 0, "masked_fill: the value must be a number or a tensor without dimensions, got shape ",
                value.sizes(), hint("use where(mask, value, self) to fill with several values"));
-      filling = value.dtype() == x.dtype() ? value : kernels::cast(value, x.dtype());
+      filling = kernels::cast(value, x.dtype());  // a copy: it may be an element of self
     } else {
       filling = scalar_tensor(value, x.dtype(), x.device());
     }
@@ -593,6 +593,11 @@ struct MaskedFill {
     if (!out) {
       Dims shape = x.sizes() == mask.sizes() ? x.sizes() : broadcast_shapes(x.sizes(), mask.sizes());
       out = empty(shape, x.dtype(), x.device());
+    }
+    if (ctx.inplace && kernels::shares_places(out)) {  // made by expand(): written where any element's mask says so
+      Tensor where = expand(mask, out.sizes());
+      kernels::put_at(out, IndexPlan(out, unfolded(out, {&where, 1})), filling, Combine::assign);
+      return out;
     }
     return kernels::pointwise(schema, pointwise::Where(), 0, x.dtype(), &out, mask, filling, x);
   }

@@ -109,7 +109,8 @@ template <class F, class Names>
 struct Binary : Names {
   using Names::schema;
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
-    ctx.save(a);
+    constexpr bool linear = requires { F::linear; };
+    ctx.save(!linear || ctx.need(1) ? a : Tensor());
     ctx.save(b);
     return binary<F>(schema, ctx, a, b);
   }
@@ -117,6 +118,7 @@ struct Binary : Names {
     requires requires(F f, Tensor t) { f.grad_a(t, t, t); }
   {
     Tensor a = ctx.get(0), b = ctx.get(1), ga, gb;
+    if (!a) a = b;  // not looked at
     if (ctx.need(0)) ga = derivative<1>(schema, F(), g[0], a, b);
     if (ctx.need(1)) gb = derivative<2>(schema, F(), g[0], a, b);
     return {ga, gb};

@@ -181,9 +181,11 @@ struct Stack {
     join_into(out, parts, dim);
     return out;
   }
-  Grads backward(Ctx&, Grads g) {
-    Tensors parts = unbind(g[0], dim);
-    return Grads(parts.begin(), parts.end());
+  Grads backward(Ctx& ctx, Grads g) {
+    Grads parts;
+    for (size_t i = 0; i < ctx.node->next.size(); i++)
+      parts.push_back(ctx.node->next[i] ? select_index(g[0], dim, i) : Tensor());
+    return parts;
   }
 };
 

@@ -92,6 +92,10 @@ struct View {
   Grads backward(Ctx&, Grads g) { return {reshape(g[0], shape)}; }
 };
 
+struct ReshapeAlias : View {  // by reshape(), of a tensor that is not contiguous
+  static constexpr auto schema = "_reshape_alias(Tensor self, int[] size) -> Tensor";
+};
+
 struct UnsafeView {  // of a fresh copy that nobody else sees: no view relation to keep
   static constexpr auto schema = "_unsafe_view(Tensor self, int[] size) -> Tensor";
   Dims shape;
@@ -108,7 +112,8 @@ struct Reshape {
   static constexpr Kind kind = Kind::composite;
   Tensor forward(Ctx&, const Tensor& x, IntSpan shape) {
     Dims to = infer_size(shape, x.numel());
-    if (view_strides(x.sizes(), x.strides(), to)) return view(x, to);
+    if (x.is_contiguous()) return view(x, to);
+    if (view_strides(x.sizes(), x.strides(), to)) return apply<ReshapeAlias>(x, IntSpan(to));
     return apply<UnsafeView>(rushlight::clone(x, MemoryFormat::Contiguous), to);
   }
 };

@@ -38,6 +38,7 @@ struct Mul {
 };
 
 struct Div {
+  static constexpr bool linear = true;  // in a, which its own derivative does not ask for
   template <class V>
   V forward(V a, V b) const {
     return a / b;

@@ -119,7 +119,10 @@ struct FunctionNode final : Node {
   }
   const char* name() const override { return title.c_str(); }
   void* python_self() const override { return py_ctx; }
-  void release_saved() override { ctx.saved.clear(); }
+  void release_saved() override {
+    released = true;
+    ctx.saved.clear();
+  }
   bool wants_undefined() const override { return !materialize; }
   Grads run(Grads&& grads) override {
     static PyObject* method = PyUnicode_InternFromString("_run_backward");

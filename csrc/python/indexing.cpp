@@ -71,6 +71,13 @@ int64_t covers(PyObject* o) {
   return 1;
 }
 
+// Complains of the index before anything of the tensor's history.
+Tensor pick(const Tensor& x, int64_t dim, int64_t i) {
+  int64_t size = x.sizes()[dim];
+  RL_CHECK_KIND(i >= -size && i < size, Index, "index ", i, " is out of bounds for dimension ", dim, " of size ", size);
+  return select_index(x, dim, i);
+}
+
 struct Taken {
   Tensor view;                  // after all that views can do
   std::vector<Tensor> indices;  // of its leading dimensions, undefined where they are taken whole; empty: none
@@ -112,10 +119,7 @@ Taken take_apart(const Tensor& x, PyObject* index) {
     int64_t at;
     if (as_integer(o, at)) {
       RL_CHECK_KIND(t.view.dim() > dim, Index, "too many indices for a tensor of shape ", x.sizes());
-      int64_t size = t.view.sizes()[dim];
-      RL_CHECK_KIND(at >= -size && at < size, Index, "index ", at, " is out of bounds for dimension ", dim,
-                    " with size ", size);
-      t.view = select_index(t.view, dim, at);
+      t.view = pick(t.view, dim, at);
     } else if (PySlice_Check(o)) {
       if (!whole(o)) t.view = take_slice(t.view, dim, o);
       dim++;
@@ -145,7 +149,7 @@ Taken take_apart(const Tensor& x, PyObject* index) {
         t.view = unsqueeze(t.view, dim);
         put(bool_index(index.item().to_int() != 0, x.device()), 1);
       } else {
-        t.view = select_index(t.view, dim, index.item().to_int());
+        t.view = pick(t.view, dim, index.item().to_int());
       }
     }
   }
@@ -178,7 +182,7 @@ bool quick(const Tensor& x, PyObject* index, Tensor& result) {
     int64_t i;
     as_integer(index, i);
     if (!x.dim()) return false;
-    result = select_index(x, 0, i);
+    result = pick(x, 0, i);
     return true;
   }
   if (PySlice_Check(index)) {
@@ -202,7 +206,7 @@ bool quick(const Tensor& x, PyObject* index, Tensor& result) {
     } else {
       int64_t at;
       as_integer(o, at);
-      result = select_index(result, dim, at);
+      result = pick(result, dim, at);
     }
   }
   if (result.is_same(x)) result = alias_view(x);

@@ -23,7 +23,13 @@ RL_GUARDED(get_nbytes, PyLong_FromLongLong(t.numel() * t.itemsize()))
 RL_GUARDED(get_requires_grad, PyBool_FromLong(t.requires_grad()))
 RL_GUARDED(get_is_leaf, PyBool_FromLong(t.is_leaf()))
 RL_GUARDED(get_retains_grad, PyBool_FromLong(t.impl()->autograd != nullptr && t.impl()->autograd->retains_grad))
-RL_GUARDED(get_version, PyLong_FromLong(t.version()))
+RL_GET(get_version) {
+  return guarded([&]() -> PyObject* {
+    Tensor t = self_of(o);
+    RL_CHECK(t.impl()->counts_versions(), "a tensor made under inference_mode() does not count its versions");
+    return PyLong_FromLong(t.version());
+  });
+}
 RL_GUARDED(get_data, wrap(variable_data(t)))
 RL_GUARDED(get_output_nr, PyLong_FromLong(t.impl()->autograd ? t.impl()->autograd->nr : 0))
 RL_GUARDED(get_base, wrap(view_base(t)))

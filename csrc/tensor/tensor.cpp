@@ -300,7 +300,7 @@ Tensor wrapped_number(const Scalar& s) {
 Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset) {
   Tensor v = make(t.storage(), sizes, strides, t.dtype());
   v.impl()->offset = offset;
-  v.impl()->own_version = t.impl()->own_version;
+  if (!t.impl()->inference) v.impl()->own_version = t.impl()->own_version;
   v.impl()->inference = t.impl()->inference;
   return v;
 }

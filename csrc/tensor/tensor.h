@@ -38,6 +38,7 @@ struct RL_API TensorImpl : RefCounted {
   static void* operator new(size_t n) { return allocate(n); }
   static void operator delete(void* p, size_t n) { deallocate(p, n); }
   void refresh();  // numel and contiguous, after sizes or strides changed
+  bool counts_versions() const { return !inference || own_version; }
   std::atomic<uint32_t>& version() { return own_version ? own_version->value : storage->version; }
 };
 

@@ -85,10 +85,10 @@ def run(lib: Any, steps: list[tuple]) -> list[Any]:
             x.tolist(),
         )
 
-    def seen(view: Callable, x: Any) -> Any:
-        y = view(x)
-        # PyTorch fills some results by in-place writes, which count where the operand is of inference_mode().
-        return y.data if x.is_inference() and not y.is_inference() else y
+    def push(y: Any, *operands: Any) -> None:
+        # PyTorch fills some results by in-place writes, which count where an operand is of inference_mode().
+        of_inference = any(x.is_inference() for x in operands)
+        pool.append(y.data if of_inference and y.grad_fn is None and not y.is_inference() else y)
 
     def forget_gradients() -> None:  # how far a backward came before it failed is not defined
         for x in pool:
@@ -98,14 +98,14 @@ def run(lib: Any, steps: list[tuple]) -> list[Any]:
         x, y = pool[a % len(pool)], pool[b % len(pool)]
         match kind:
             case "unary":
-                pool.append(getattr(lib, UNARY[c % len(UNARY)])(x))
+                push(getattr(lib, UNARY[c % len(UNARY)])(x), x)
             case "binary":
-                pool.append(getattr(lib, BINARY[c % len(BINARY)])(x, y))
+                push(getattr(lib, BINARY[c % len(BINARY)])(x, y), x, y)
             case "view":
-                pool.append(seen(VIEWS[c % len(VIEWS)], x))
+                push(VIEWS[c % len(VIEWS)](x), x)
             case "no_grad view":
                 with lib.no_grad():
-                    pool.append(seen(VIEWS[c % len(VIEWS)], x))
+                    push(VIEWS[c % len(VIEWS)](x), x)
             case "in-place":
                 getattr(x, IN_PLACE[c % len(IN_PLACE)])()
                 return state(x)
@@ -130,7 +130,7 @@ def run(lib: Any, steps: list[tuple]) -> list[Any]:
                 x[x > 1] = 0.5
                 return state(x)
             case "cat":
-                pool.append(lib.cat([x, y]) if c % 2 else lib.stack([x, y]))
+                push(lib.cat([x, y]) if c % 2 else lib.stack([x, y]), x, y)
             case "requires_grad":
                 x.requires_grad_(bool(c % 3))
                 return state(x)
@@ -155,24 +155,31 @@ def run(lib: Any, steps: list[tuple]) -> list[Any]:
                     (x * x).sum(), leaves, allow_unused=True, create_graph=bool(c % 2), retain_graph=bool(d % 2)
                 )
                 if c % 2:
-                    pool.extend(g for g in grads if g is not None)
+                    pool.extend(
+                        g * 1 for g in grads if g is not None
+                    )  # how derivatives are composed is nobody's promise
                 return [None if g is None else g.tolist() for g in grads]
         return state(pool[-1])
 
     for step in steps:
+        if step[0] in ("in-place", "in-place binary", "no_grad write", "copy") and overlapping(
+            pool[step[1] % len(pool)]
+        ):
+            trace.append(None)
+            continue
         x = pool[step[1] % len(pool)]
-        before = x.tolist()
+        memory = x.detach().as_strided((x.untyped_storage().nbytes() // 8,), (1,), 0).detach()
+        before = memory.tolist()
         try:
             trace.append(execute(*step))
         except Exception as error:
             trace.append(type(error))
             if step[0] == "backward":
                 forget_gradients()
-            if x.is_inference() and str(x.tolist()) != str(before):
+            if x.is_inference() and str(memory.tolist()) != str(before):
                 # PyTorch writes to a tensor of inference_mode() and refuses afterwards; Rushlight refuses first.
                 assert lib is torch
-                with lib.inference_mode():
-                    x.copy_(lib.tensor(before, **double))
+                memory.copy_(lib.tensor(before, **double))
     for x in pool:
         try:
             trace.append(state(x))
@@ -185,6 +192,12 @@ def run(lib: Any, steps: list[tuple]) -> list[Any]:
         forget_gradients()
     trace.append(gradients(pool))
     return trace
+
+
+def overlapping(x: Any) -> bool:
+    """Windows that unfold() makes: what comes of writing to them is not defined. (What expand() makes is refused.)"""
+    places = {sum(i * s for i, s in zip(at, x.stride(), strict=True)) for at in np.ndindex(*x.shape)}
+    return len(places) < x.numel() and all(x.stride())
 
 
 def gradients(tensors: list[Any]) -> list[Any]:
