@@ -80,6 +80,7 @@ inline Tensor operator-(const Tensor& a) { return neg(a); }
 // What pointwise functors say beside operators.
 inline Tensor select(const Tensor& m, const Tensor& a, const Tensor& b) { return where(m, a, b); }
 RL_API Tensor zero_of(const Tensor& g);
+inline Tensor normal_cdf(const Tensor& x) { return 0.5 * (1.0 + erf(x * 0.7071067811865476)); }
 
 // Dtypes, layout, views.
 RL_API Tensor to_dtype(const Tensor& t, DType dtype);

@@ -96,11 +96,11 @@ struct Gelu {  // x * Phi(x), Phi the normal distribution function (Hendrycks an
   static constexpr auto saves = Saves::input;
   template <class V>
   V forward(V x) const {
-    return 0.5 * x * (1.0 + erf(x * 0.7071067811865476));
+    return x * normal_cdf(x);
   }
   template <class V>
   V grad(V g, V x) const {
-    return g * (0.5 * (1.0 + erf(x * 0.7071067811865476)) + x * exp(-0.5 * x * x) * 0.3989422804014327);
+    return g * (normal_cdf(x) + x * exp(-0.5 * x * x) * 0.3989422804014327);
   }
 };
 

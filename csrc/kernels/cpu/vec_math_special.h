@@ -67,6 +67,18 @@ RL_INLINE Vec<float> erfc(Vec<float> x) {
   return in_double(x, [](Vec<double> a) __attribute__((always_inline)) { return erfc_in_double<true>(a); });
 }
 
+// The normal distribution function. For float the chance of exceeding |x| is the fourth power of a polynomial with a
+// root at 5.6, from where on it is taken to be 0; absolute error 2^-22.
+RL_INLINE Vec<float> normal_cdf(Vec<float> x) {
+  using V = Vec<float>;
+  const V a = raw_min(V(5.6f), abs(x));
+  V q = (5.6f - a) * polynomial(a, 1.50160071e-01f, -3.13806400e-03f, -9.52509717e-03f, -8.68498499e-04f,
+                                5.20056561e-04f, 8.83812302e-05f, -3.97846035e-05f, 3.45409611e-06f);
+  q *= q;
+  return 0.5f + copysign(fma(-q, q, V(0.5f)), x);
+}
+RL_INLINE Vec<double> normal_cdf(Vec<double> x) { return 0.5 * erfc(-0.70710678118654752440 * x); }
+
 // The inverse of erf, by the rational functions of Wichura, Algorithm AS 241: The percentage points of the normal
 // distribution (1988), which are given for the normal distribution: erfinv(x) = quantile((x + 1) / 2) / sqrt(2).
 RL_INLINE Vec<double> erfinv(Vec<double> x) {
