@@ -47,6 +47,9 @@ struct RL_API Ctx {
   Tensor result(IntSpan shape, DType dtype, const Tensor& like) const;  // ctx.out made to fit, or a new tensor
 };
 
+// For operations whose out= must have the very dtype of the result.
+RL_API void check_out_dtype(const char* op, const Ctx& ctx, DType result);
+
 template <class Op>
 constexpr Kind kind_of() {
   if constexpr (requires { Op::kind; }) return Op::kind;

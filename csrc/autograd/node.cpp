@@ -179,6 +179,15 @@ Tensor Ctx::result(IntSpan shape, DType dtype, const Tensor& like) const {
   return empty(shape, dtype, like.device());
 }
 
+static std::string op_name(const char* schema) {
+  return std::string(schema, std::find(schema, schema + strlen(schema), '('));
+}
+
+void check_out_dtype(const char* op, const Ctx& ctx, DType result) {
+  RL_CHECK(!ctx.out || ctx.inplace || ctx.out->dtype() == result, op_name(op), ": the result is ", result,
+           ", but out= is ", ctx.out->dtype(), hint("give a tensor of the result's dtype, or copy_() the result"));
+}
+
 namespace detail {
 
 void prepare(Node* node, Ctx& ctx) {
@@ -190,10 +199,6 @@ void add_input(Node* node, Ctx& ctx, const Tensor& t) {
   Edge e = t.defined() ? gradient_edge(t) : Edge();
   if (e) ctx.needs |= uint64_t(1) << std::min<size_t>(node->next.size(), 63);
   node->next.push_back(std::move(e));
-}
-
-static std::string op_name(const char* schema) {
-  return std::string(schema, std::find(schema, schema + strlen(schema), '('));
 }
 
 void finish_target(Ctx& ctx, const Tensor& result, const char* op) {

@@ -245,7 +245,7 @@ Dims result_strides(std::span<const Tensor* const> in, IntSpan shape) {
 }
 
 Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::span<const Tensor* const> in,
-                 DType compute, DType result, const Tensor* out) {
+                 DType compute, DType result, const Tensor* out, bool round_numbers) {
   Compute c = compute_of(compute);
   RL_CHECK_KIND(tiles.fn[c], NotImplemented, std::string(op, strcspn(op, "(")), " is not defined for ", compute);
   const Tensor& first = *in[0];
@@ -282,20 +282,22 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
     }
     if (compute < DType::Int64 && result == compute && out->dtype() != compute) {
       // Arithmetic ends within its own dtype, also when written into a wider one: true + true is true, not 2.
-      copy_into(*out, run_tiles(op, tiles, functor, in, compute, result, nullptr));
+      copy_into(*out, run_tiles(op, tiles, functor, in, compute, result, nullptr, round_numbers));
       return *out;
     }
     check_writable(op, *out);
   }
   if (out->numel() == 0 || out->is_meta()) return *out;
 
-  // A Python number takes the dtype of small integers that it meets.
+  // A Python number takes the dtype of small integers and, mostly, half types that it meets.
   Tensor narrowed[kMaxOperands];
   const Tensor* operands[kMaxOperands];
-  if (compute < DType::Int64 && compute != DType::Bool) {
+  const bool small = compute < DType::Int64 && compute != DType::Bool;
+  const bool half = round_numbers && (compute == DType::Float16 || compute == DType::BFloat16);
+  if (small || half) {
     for (size_t i = 0; i < in.size(); i++) {
       operands[i] = in[i];
-      if (in[i]->impl()->wrapped_number && in[i]->dtype() == DType::Int64)
+      if (in[i]->impl()->wrapped_number && (half || in[i]->dtype() == DType::Int64))
         operands[i] = &(narrowed[i] = scalar_tensor(in[i]->item(), compute));
     }
     in = {operands, in.size()};

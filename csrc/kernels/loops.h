@@ -15,9 +15,10 @@ namespace rushlight::kernels {
 inline Compute compute_of(DType d) { return d == DType::Float64 ? kF64 : is_floating(d) ? kF32 : kI64; }
 
 // Applies a tile function to in..., broadcast against each other. `result` is the dtype of a new result; `compute`
-// that of the arithmetic; `out`, where given, must have the broadcast shape and takes the result.
+// that of the arithmetic; `out`, where given, must have the broadcast shape and takes the result. `round_numbers`: a
+// Python number is rounded to the half type of the tensors it meets.
 RL_API Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::span<const Tensor* const> in,
-                        DType compute, DType result, const Tensor* out);
+                        DType compute, DType result, const Tensor* out, bool round_numbers);
 
 // The layout of a new result of elementwise work over `in`, all broadcast to `shape`.
 Dims result_strides(std::span<const Tensor* const> in, IntSpan shape);
@@ -52,7 +53,8 @@ template <class F, class... T>
 Tensor pointwise(const char* op, const F& f, int part, DType compute, const Tensor* out, const T&... in) {
   const Tensor* ts[] = {&in...};
   const Tiles& tiles = tile_row<F>().part[part];
-  return run_tiles(op, tiles, &f, ts, compute, tiles.predicate ? DType::Bool : compute, out);
+  return run_tiles(op, tiles, &f, ts, compute, tiles.predicate ? DType::Bool : compute, out,
+                   pointwise::rounds_numbers<F>());
 }
 
 }  // namespace rushlight::kernels

@@ -1,4 +1,6 @@
 // Sums, products, quotients and powers of two tensors.
+#include <utility>
+
 #include "kernels/reduce.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
@@ -181,6 +183,17 @@ struct Pow : Binary<pointwise::Pow, PowNames> {
   }
 };
 
+// Integers and half types take the exponent as a number of their own, which must hold it.
+void check_exponent(DType d, const Scalar& e) {
+  visit(d, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    bool fits = true;
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) fits = std::in_range<T>(e.to_int());
+    else if constexpr (sizeof(T) == 2) fits = std::isfinite(float(e.to<T>())) || !std::isfinite(e.to_double());
+    RL_CHECK(fits, "pow: the exponent ", e, " does not fit ", d, hint("convert the tensor to a wider dtype first"));
+  });
+}
+
 struct PowNumber {
   static constexpr auto schema = "pow(Tensor self, Scalar exponent) -> Tensor";
   double exponent;
@@ -202,9 +215,11 @@ struct PowNumber {
     if (!is_floating(d)) {
       RL_CHECK(exponent >= 0, "pow: integers cannot be raised to the negative power ", e,
                hint("convert to floating point first, for example with .float()"));
+      check_exponent(d, e);
       return exponent == 2 ? kernels::pointwise(schema, pointwise::Square(), 0, d, ctx.out, x)
                            : kernels::pointwise(schema, pointwise::Pow(), 0, d, ctx.out, x, wrapped_number(e));
     }
+    check_exponent(d, e);
     return with_functor([&](auto f) { return kernels::pointwise(schema, f, 0, d, ctx.out, x); });
   }
   Grads backward(Ctx& ctx, Grads g) {
@@ -242,7 +257,13 @@ RL_BINARY(Atan2, "atan2(Tensor self, Tensor other) -> Tensor", all_forms,
           "The angle of the point (other, self), in radians.")
 RL_BINARY(Hypot, "hypot(Tensor self, Tensor other) -> Tensor", all_forms,
           "sqrt(self ** 2 + other ** 2), without overflow.")
-RL_BINARY(Copysign, "copysign(Tensor self, Number|Tensor other) -> Tensor", all_forms, "self with the sign of other.")
+RL_BINARY(Copysign, "copysign(Tensor self, Tensor other) -> Tensor", all_forms, "self with the sign of other.")
+struct CopysignNumber {
+  static constexpr auto schema = "copysign(Tensor self, Scalar other) -> Tensor";
+  static constexpr auto node_name = "CopysignBackward1";
+};
+using CopysignByNumber = ByNumber<Copysign, CopysignNumber>;
+RL_BIND(CopysignByNumber, all_forms)
 RL_BINARY(LogAddExp, "logaddexp(Tensor self, Tensor other) -> Tensor", both | out, "log(exp(self) + exp(other)).")
 RL_BINARY(LogAddExp2, "logaddexp2(Tensor self, Tensor other) -> Tensor", both | out, "log2(2 ** self + 2 ** other).")
 RL_BINARY(Xlogy, "xlogy(Number|Tensor self, Number|Tensor other) -> Tensor", all_forms,

@@ -1,6 +1,7 @@
 // Elements at the places that index tensors and masks name.
 #include "kernels/indexing.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -19,12 +20,6 @@ Tensor zeros_shaped(const Dims& shape, const Tensor& like) { return zeros(shape,
 // A tensor without dimensions as a vector of one element, which is what operations along a dimension take it for.
 Tensor vector_of(const Tensor& t) { return t.dim() ? t : alias(t, {1}, {1}, t.offset()); }
 
-// Elements are moved, not computed: out= must have their dtype.
-void check_out_dtype(const char* op, const Ctx& ctx, const Tensor& x) {
-  RL_CHECK(!ctx.out || ctx.out->dtype() == x.dtype(), std::string(op, strcspn(op, "(")), ": out is ", ctx.out->dtype(),
-           ", the tensor ", x.dtype());
-}
-
 // What an operation of the kind "self changed at some places" writes to: self itself in place, else a copy.
 Tensor changed(const char* op, const Ctx& ctx, const Tensor& x, MemoryFormat format = MemoryFormat::Preserve) {
   Tensor to = ctx.inplace ? *ctx.out : kernels::clone(x, format);
@@ -37,6 +32,15 @@ Tensor changed(const char* op, const Ctx& ctx, const Tensor& x, MemoryFormat for
 
 bool is_mask(const Tensor& t) { return t.dtype() == DType::Bool || t.dtype() == DType::UInt8; }
 
+// Which places a mask names is in its values, which a meta tensor does not have.
+bool is_unknown(const Tensor& t) { return t && is_mask(t) && t.is_meta(); }
+
+void check_mask(const Tensor& x, const Tensor& mask, int64_t from) {
+  for (int64_t k = 0; k < mask.dim(); k++)
+    RL_CHECK_KIND(from + k < x.dim() && x.sizes()[from + k] == mask.sizes()[k], Index, "a mask of shape ", mask.sizes(),
+                  " does not match the indexed tensor of shape ", x.sizes(), " at dimension ", from + k);
+}
+
 // Index tensors as the kernels take them: masks unfolded into the indices of their true elements, all int64.
 std::vector<Tensor> unfolded(const Tensor& x, std::span<const Tensor> indices) {
   std::vector<Tensor> out;
@@ -46,11 +50,7 @@ std::vector<Tensor> unfolded(const Tensor& x, std::span<const Tensor> indices) {
       continue;
     }
     if (is_mask(t)) {
-      for (int64_t k = 0; k < t.dim(); k++) {
-        int64_t dim = int64_t(out.size()) + k;
-        RL_CHECK_KIND(dim < x.dim() && x.sizes()[dim] == t.sizes()[k], Index, "a mask of shape ", t.sizes(),
-                      " does not match the indexed tensor of shape ", x.sizes(), " at dimension ", dim);
-      }
+      check_mask(x, t, int64_t(out.size()));
       Tensor places = kernels::nonzero(t);
       for (int64_t k = 0; k < t.dim(); k++)
         out.push_back(alias(places, {places.sizes()[0]}, {1}, k * places.strides()[1]));
@@ -106,9 +106,18 @@ struct IndexPut {
     accumulate = add, given = indices.size();
     RL_CHECK(values.dtype() == x.dtype(), "the values to write are ", values.dtype(), ", the tensor is ", x.dtype(),
              hint(detail::concat("convert them with .to(rushlight.", x.dtype(), ")")));
-    std::vector<Tensor> at = unfolded(x, indices);
+    const bool unknown = x.is_meta() && std::any_of(indices.begin(), indices.end(), is_unknown);
+    std::vector<Tensor> at = unknown ? std::vector<Tensor>(indices.begin(), indices.end()) : unfolded(x, indices);
     for (const Tensor& t : at) ctx.save(t);
     Tensor to = ctx.inplace ? *ctx.out : kernels::clone(x);  // also where it was made by expand()
+    if (unknown) {
+      int64_t dim = 0;
+      for (const Tensor& t : indices) {
+        if (t && is_mask(t)) check_mask(x, t, dim);
+        dim += t && is_mask(t) ? t.dim() : 1;
+      }
+      return to;
+    }
     kernels::put_at(to, IndexPlan(to, at), values, add ? Combine::add : Combine::assign);
     return to;
   }
@@ -146,7 +155,7 @@ struct IndexSelect {
   int64_t dim;
   Tensor forward(Ctx& ctx, const Tensor& self, int64_t d, const Tensor& given) {
     shape = self.sizes(), dim = wrap_dim(d, self.dim());
-    check_out_dtype(schema, ctx, self);
+    check_out_dtype(schema, ctx, self.dtype());
     ctx.save(given);
     Tensor x = vector_of(self), index = index_vector("index_select", given, true);
     IndexPlan plan = plan_along(x, dim, index);
@@ -189,7 +198,7 @@ struct IndexAdd {
              alpha);
     ctx.save(given);
     Tensor values = alpha == Scalar(1) ? source : mul(source, wrapped_number(alpha));
-    check_out_dtype(schema, ctx, x);
+    check_out_dtype(schema, ctx, x.dtype());
     Tensor out = changed(schema, ctx, x, MemoryFormat::Contiguous), to = vector_of(out);
     IndexPlan plan = plan_along(to, dim, index);
     plan.wrap = false, plan.error = x.dim() > 1 ? ErrorKind::Runtime : ErrorKind::Index;  // as PyTorch
@@ -215,7 +224,7 @@ struct IndexCopy {
     Tensor index = index_vector("index_copy", given, false);
     check_source("index_copy", x, dim, index, source, ErrorKind::Index);
     ctx.save(given);
-    check_out_dtype(schema, ctx, x);
+    check_out_dtype(schema, ctx, x.dtype());
     Tensor out = changed(schema, ctx, x, MemoryFormat::Contiguous), to = vector_of(out);
     IndexPlan plan = plan_along(to, dim, index);
     plan.wrap = false;
@@ -293,7 +302,7 @@ struct Gather {
   int64_t dim;
   Tensor forward(Ctx& ctx, const Tensor& x, int64_t d, const Tensor& given, bool) {
     shape = x.sizes(), dim = wrap_dim(d, x.dim());
-    check_out_dtype(schema, ctx, x);
+    check_out_dtype(schema, ctx, x.dtype());
     Tensor index = element_index("gather", given);
     check_index_fits("gather", x, dim, given, "tensor");
     ctx.save(given);
@@ -316,7 +325,7 @@ struct Scattering {
     index = element_index(name.c_str(), given);
     check_index_fits(name.c_str(), x, dim, given, "tensor");
     ctx.save(given);
-    check_out_dtype(op, ctx, x);
+    check_out_dtype(op, ctx, x.dtype());
     out = changed(op, ctx, x, MemoryFormat::Contiguous);
     to = vector_of(out);
   }
@@ -622,7 +631,7 @@ struct MaskedSelect {
   Tensor forward(Ctx& ctx, const Tensor& self, const Tensor& given) {
     RL_CHECK(given.dtype() == DType::Bool, "masked_select: the mask must be bool, not ", given.dtype(),
              hint("use .bool()"));
-    check_out_dtype(schema, ctx, self);
+    check_out_dtype(schema, ctx, self.dtype());
     auto [x, mask] = broadcast(self, given);
     shape = x.sizes();
     ctx.save(given);
@@ -672,7 +681,16 @@ struct MaskedScatter {
 struct Nonzero {
   static constexpr auto schema = "nonzero(Tensor self) -> Tensor";
   static constexpr auto doc = "The indices of all elements that are not zero, one row each.";
-  Tensor forward(Ctx&, const Tensor& x) { return kernels::nonzero(x); }
+  Tensor forward(Ctx& ctx, const Tensor& x) {
+    check_out_dtype(schema, ctx, DType::Int64);
+    Tensor found = kernels::nonzero(x);
+    if (ctx.out && ctx.out->sizes() != found.sizes()) {  // made to fit, it takes the result's layout too
+      resize_out(*ctx.out, found.sizes());
+      ctx.out->impl()->strides = found.strides();
+      ctx.out->impl()->refresh();
+    }
+    return found;
+  }
 };
 struct Argwhere {
   static constexpr auto schema = "argwhere(Tensor self) -> Tensor";

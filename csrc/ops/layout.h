@@ -19,12 +19,6 @@ namespace rushlight::ops {
 // The dtype that kernels compute in.
 inline DType float_of(const Tensor& t) { return t.dtype() == DType::Float64 ? DType::Float64 : DType::Float32; }
 
-// Operations that write results of their own dtype only into out=.
-inline void check_out_dtype(const char* op, const Ctx& ctx, DType d) {
-  if (ctx.out && !ctx.inplace)
-    RL_CHECK(ctx.out->dtype() == d, op, ": out= has dtype ", ctx.out->dtype(), ", the result is ", d);
-}
-
 // f(float()) or f(double()).
 template <class F>
 void visit_float(DType d, F&& f) {

@@ -74,7 +74,8 @@ struct NanToNum {
                      : x.dtype() == DType::BFloat16 ? 0x1.fep127
                                                     : 0x1.fffffep127;
     f = {nan.value_or(0), positive.value_or(largest), negative.value_or(-largest)};
-    return kernels::pointwise(schema, f, 0, x.dtype(), ctx.out, x);
+    Tensor to = ctx.out ? *ctx.out : empty_like(x);
+    return kernels::pointwise(schema, f, 0, x.dtype(), &to, x);
   }
   Grads backward(Ctx& ctx, Grads g) { return {derivative<1>(schema, f, g[0], ctx.get(0))}; }
 };
@@ -85,8 +86,8 @@ struct Logit {
   pointwise::Logit f;
   Tensor forward(Ctx& ctx, const Tensor& x, std::optional<double> eps) {
     ctx.save(x);
-    constexpr double inf = std::numeric_limits<double>::infinity();
-    f = eps ? pointwise::Logit{*eps, 1 - *eps} : pointwise::Logit{-inf, inf};
+    constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    f = eps ? pointwise::Logit{*eps, 1 - *eps, 0} : pointwise::Logit{-inf, inf, nan};
     return kernels::pointwise(schema, f, 0, float_type(x.dtype()), ctx.out, x);
   }
   Grads backward(Ctx& ctx, Grads g) { return {derivative<1>(schema, f, g[0], ctx.get(0))}; }

@@ -49,12 +49,6 @@ inline DType with_number(DType d, const Scalar& s) {
   return d == DType::Bool && !s.is_bool() ? DType::Int64 : d;
 }
 
-// For operations whose out= must have the very dtype of the result, as PyTorch has it.
-inline void check_out_dtype(const char* schema, const Ctx& ctx, DType d) {
-  RL_CHECK(!ctx.out || ctx.inplace || ctx.out->dtype() == d, name_of(schema), ": the result is ", d, ", but out= is ",
-           ctx.out->dtype(), hint("give a tensor of the result's dtype, or copy_() the result"));
-}
-
 // A name for the node where the schema's would differ from PyTorch's.
 template <class F>
 struct NodeName {};
@@ -75,13 +69,30 @@ struct Unary : NodeName<F> {
     check_types<F>(schema, x.dtype());
     if constexpr (requires { F::bool_hint; })
       RL_CHECK(x.dtype() != DType::Bool, name_of(schema), " is not defined for bool tensors", hint(F::bool_hint));
+    if constexpr (requires { F::of_integers; })
+      if (!is_floating(x.dtype()) && !ctx.out) {
+        Tensor y = empty_like(x, DType::Bool);
+        kernels::fill(y, F::of_integers);
+        return y;
+      }
     if constexpr (requires { typename F::for_bool; })
-      if (x.dtype() == DType::Bool)
+      if (x.dtype() == DType::Bool) {
+        check_out_dtype(schema, ctx, DType::Bool);
         return kernels::pointwise(schema, typename F::for_bool(), 0, DType::Bool, ctx.out, x);
+      }
     if constexpr (pointwise::types_of<F>() != Types::floats && !pointwise::is_predicate<F>() &&
                   !std::is_same_v<F, pointwise::Square>)
       check_out_dtype(schema, ctx, x.dtype());
-    Tensor y = kernels::pointwise(schema, f, 0, compute_type<F>(x.dtype()), ctx.out, x);
+    const DType d = compute_type<F>(x.dtype());
+    const Tensor* to = ctx.out;
+    Tensor made;
+    if constexpr (requires { F::layout; })
+      if (!to) {
+        constexpr bool contiguous = F::layout == pointwise::Layout::contiguous;
+        made = empty_like(x, d, contiguous ? MemoryFormat::Contiguous : MemoryFormat::Preserve);
+        to = &made;
+      }
+    Tensor y = kernels::pointwise(schema, f, 0, d, to, x);
     if constexpr (requires { F::saves; })
       if constexpr (F::saves == Saves::output) ctx.save_output(y);
     return y;

@@ -169,23 +169,27 @@ struct BernoulliFill {
   Grads backward(Ctx&, Grads g) { return {zeros_like(g[0])}; }
 };
 
+// Fills out with 1 with each element's own probability p, broadcast to it, and with 0 else.
+Tensor bernoulli_each(const char* op, const Tensor& out, const Tensor& p, Generator* g) {
+  check_floating(op, p);
+  Tensor each = empty_like(out, p.dtype() == DType::Float64 ? DType::Float64 : DType::Float32);
+  kernels::copy_into(each, expand(p, out.sizes()));
+  return fill_memory(out, [&](const Tensor& t) {
+    visit_float(each, [&](auto* q) {
+      for (int64_t i = 0; i < t.numel(); i++) check_probability(op, double(q[i]));
+      visit(t.dtype(), [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (!std::is_same_v<T, Half> && !std::is_same_v<T, BFloat16>)
+          kernels::random_bernoulli(*g, t.data<T>(), t.numel(), q);
+      });
+    });
+  });
+}
+
 struct BernoulliFillEach {
   static constexpr auto schema = "bernoulli(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor";
   Tensor forward(Ctx& ctx, const Tensor& self, const Tensor& p, Generator* g) {
-    check_floating("bernoulli_", p);
-    Tensor out = ctx.out ? *ctx.out : empty_like(self);
-    Tensor each = empty_like(out, p.dtype() == DType::Float64 ? DType::Float64 : DType::Float32);
-    kernels::copy_into(each, expand(p, out.sizes()));
-    return fill_memory(out, [&](const Tensor& t) {
-      visit_float(each, [&](auto* q) {
-        for (int64_t i = 0; i < t.numel(); i++) check_probability("bernoulli_", double(q[i]));
-        visit(t.dtype(), [&](auto tag) {
-          using T = typename decltype(tag)::type;
-          if constexpr (!std::is_same_v<T, Half> && !std::is_same_v<T, BFloat16>)
-            kernels::random_bernoulli(*g, t.data<T>(), t.numel(), q);
-        });
-      });
-    });
+    return bernoulli_each("bernoulli_", ctx.out ? *ctx.out : empty_like(self), p, g);
   }
   Grads backward(Ctx&, Grads g) { return {zeros_like(g[0]), Tensor()}; }
 };
@@ -194,19 +198,9 @@ struct BernoulliFillEach {
 struct Bernoulli {
   static constexpr auto schema = "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor";
   static constexpr auto doc = "1 with the probability that self gives for each element, else 0.";
-  Tensor forward(Ctx&, const Tensor& p, Generator* g) {
-    check_floating("bernoulli", p);
-    Tensor to = empty_like(p);
-    if (p.is_meta() || p.numel() == 0) return to;
-    Tensor probability = kernels::cast(p, p.dtype() == DType::Float64 ? DType::Float64 : DType::Float32);
-    Tensor drawn = empty_like(probability);
-    visit_float(probability, [&](auto* q) {
-      using T = std::remove_reference_t<decltype(*q)>;
-      for (int64_t i = 0; i < p.numel(); i++) check_probability("bernoulli", double(q[i]));
-      kernels::random_bernoulli(*g, drawn.data<T>(), p.numel(), static_cast<const T*>(q));
-    });
-    kernels::copy_into(to, drawn);
-    return to;
+  Tensor forward(Ctx& ctx, const Tensor& p, Generator* g) {
+    if (ctx.out) resize_out(*ctx.out, p.sizes());
+    return bernoulli_each("bernoulli", ctx.out ? *ctx.out : empty(p.sizes(), p.dtype(), p.device()), p, g);
   }
   Grads backward(Ctx&, Grads g) { return {zeros_like(g[0])}; }
 };
@@ -254,9 +248,10 @@ struct Poisson {
   static constexpr auto doc = "Poisson distributed numbers, self being their rates.";
   Tensor forward(Ctx&, const Tensor& rate, Generator* g) {
     check_floating("poisson", rate);
-    Tensor c = kernels::cast(rate, rate.dtype() == DType::Float64 ? DType::Float64 : DType::Float32),
+    Tensor c = kernels::cast(rate, rate.dtype() == DType::Float64 ? DType::Float64 : DType::Float32,
+                             MemoryFormat::Contiguous),
            out = empty_like(c);
-    if (rate.is_meta()) return empty_like(rate);
+    if (rate.is_meta()) return empty(rate.sizes(), rate.dtype(), rate.device());
     visit_float(c, [&](auto* p) {
       using T = std::remove_reference_t<decltype(*p)>;
       for (int64_t i = 0; i < c.numel(); i++)
@@ -282,8 +277,9 @@ struct Multinomial {
   static constexpr auto schema =
       "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor";
   static constexpr auto doc = "Indices drawn with probabilities proportional to the weights in each row.";
-  Tensor forward(Ctx&, const Tensor& w, int64_t count, bool replacement, Generator* g) {
+  Tensor forward(Ctx& ctx, const Tensor& w, int64_t count, bool replacement, Generator* g) {
     check_floating("multinomial", w);
+    check_out_dtype(schema, ctx, DType::Int64);
     RL_CHECK(w.dim() == 1 || w.dim() == 2, "multinomial: expects weights of 1 or 2 dimensions, got shape ", w.sizes());
     RL_CHECK(count > 0, "multinomial: num_samples must be positive, got ", count);
     int64_t n = w.size(-1), rows = w.dim() == 2 ? w.size(0) : 1;

@@ -196,6 +196,28 @@ struct Amax {
   }
 };
 
+struct Aminmax {
+  static constexpr auto schema =
+      "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)";
+  static constexpr auto doc = "(min, max) of all elements or along one dimension, as amin() and amax().";
+  Reduced r;
+  std::tuple<Tensor, Tensor> forward(Ctx& ctx, const Tensor& x, OptInt dim, bool keepdim) {
+    ctx.save(x);
+    Dims dims;
+    if (dim) dims.push_back(*dim);
+    RL_CHECK(dim || x.numel() > 0, "aminmax: a tensor of shape ", x.sizes(), " has no elements");
+    r = {x.sizes(), kernels::dim_set(schema, IntSpan(dims), x.dim()), keepdim};
+    Tensor least = amin(x, dims, keepdim), most = amax(x, dims, keepdim);
+    ctx.save_output(least, 0), ctx.save_output(most, 1);
+    return {least, most};
+  }
+  Grads backward(Ctx& ctx, Grads g) {
+    Tensor x = ctx.get(0);
+    auto part = [&](int i) { return share_gradient(g[i], x, eq(x, restore_dims(ctx.get(i + 1), r)), r); };
+    return {part(0) + part(1)};
+  }
+};
+
 template <bool max>
 struct MaxAll {
   static constexpr auto schema = max ? "max(Tensor self) -> Tensor" : "min(Tensor self) -> Tensor";
@@ -316,6 +338,7 @@ RL_BIND(Prod, both)
 RL_BIND(ProdDim, both | out)
 RL_BIND(Amax<true>, both | out)
 RL_BIND(Amax<false>, both | out)
+RL_BIND(Aminmax, both | out)
 RL_BIND(MaxAll<true>, both | out)
 RL_BIND(MaxAll<false>, both | out)
 using MaxPair = Binary<pointwise::Maximum, MaxOf>;

@@ -13,8 +13,13 @@ using OptDType = std::optional<DType>;
 
 // What is scanned, as the result's dtype; the scan then runs in place where the conversion made a copy.
 template <class Run>
-Tensor scan(const Tensor& x, OptDType asked, DType fallback, int64_t dim, Run run) {
-  DType to = asked.value_or(is_floating(x.dtype()) ? x.dtype() : fallback);
+Tensor scan(const char* schema, const Ctx& ctx, const Tensor& x, OptDType asked, int64_t dim, Run run) {
+  RL_CHECK(!ctx.inplace || !asked || *asked == x.dtype(), name_of(schema), "_: dtype is ", *asked, ", the tensor ",
+           x.dtype(), hint("use the out-of-place form, which may change the dtype"));
+  if (ctx.out && !asked) asked = ctx.out->dtype();
+  DType to = asked.value_or(is_floating(x.dtype()) ? x.dtype() : DType::Int64);
+  RL_CHECK_KIND(to != DType::Bool || x.dim() == 0 || x.numel() == 0, NotImplemented, name_of(schema),
+                " into bool is not defined", hint("give dtype=rushlight.int64"));
   Tensor from = x.dtype() == to ? kernels::contiguous(x) : kernels::cast(x, to, MemoryFormat::Contiguous);
   Tensor out = from.storage() == x.storage() ? empty(x.sizes(), to, x.device()) : from;
   run(from, out, dim);
@@ -30,8 +35,7 @@ struct Cumsum {
   int64_t dim;
   Tensor forward(Ctx& ctx, const Tensor& x, int64_t d, OptDType dtype) {
     dim = wrap_dim(d, x.dim());
-    if (ctx.out && !dtype) dtype = ctx.out->dtype();
-    return scan(x, dtype, DType::Int64, dim, kernels::running_sum);
+    return scan(schema, ctx, x, dtype, dim, kernels::running_sum);
   }
   Grads backward(Ctx&, Grads g) { return {sum_from_end(g[0], dim)}; }
 };
@@ -49,8 +53,7 @@ struct Cumprod {
   Tensor forward(Ctx& ctx, const Tensor& x, int64_t d, OptDType dtype) {
     ctx.save(x);
     dim = wrap_dim(d, x.dim());
-    if (ctx.out && !dtype) dtype = ctx.out->dtype();
-    Tensor y = scan(x, dtype, DType::Int64, dim, kernels::running_product);
+    Tensor y = scan(schema, ctx, x, dtype, dim, kernels::running_product);
     ctx.save_output(y);
     return y;
   }

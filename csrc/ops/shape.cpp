@@ -245,6 +245,7 @@ struct Roll {
     RL_CHECK(!by.empty(), "roll: shifts must not be empty");
     RL_CHECK(by.size() == along.size() || (along.empty() && by.size() == 1), "roll: ", by.size(), " shifts ", by,
              " but ", along.size(), " dims ", along);
+    if (x.numel() == 0) return kernels::clone(x);
     Tensor from = kernels::contiguous(x), out = empty(x.sizes(), x.dtype(), x.device());
     Dims sizes = along.empty() ? Dims{x.numel()} : x.sizes();
     Dims total(sizes.size(), 0);
@@ -254,7 +255,7 @@ struct Roll {
       shifts[i] = by[i] % sizes[d];
       total[d] = ((total[d] + shifts[i]) % sizes[d] + sizes[d]) % sizes[d];
     }
-    if (out.numel() == 0 || out.is_meta()) return out;
+    if (out.is_meta()) return out;
     Dims strides = contiguous_strides(sizes);
     move(alias(from, sizes, strides, from.offset()), alias(out, sizes, strides, 0), total, 0);
     return out;
@@ -283,19 +284,22 @@ struct Rot90 {
   static constexpr auto schema = "rot90(Tensor self, int k=1, int[] dims=(0, 1)) -> Tensor";
   static constexpr auto doc =
       "Turned k times by 90 degrees in the plane of two dimensions, from the first towards the second.";
-  static constexpr Kind kind = Kind::composite;
+  int64_t turns;
+  Dims plane;
   Tensor forward(Ctx&, const Tensor& x, int64_t k, IntSpan dims) {
+    turns = (k % 4 + 4) % 4, plane = dims.dims();
     RL_CHECK(dims.size() == 2, "rot90: expects two dimensions, got ", dims);
     RL_CHECK(x.dim() >= 2, "rot90: expects at least 2 dimensions, got shape ", x.sizes());
     int64_t a = wrap_dim(dims[0], x.dim()), b = wrap_dim(dims[1], x.dim());
     RL_CHECK(a != b, "rot90: the two dimensions must differ, got ", dims);
-    switch ((k % 4 + 4) % 4) {
-      case 1: return transpose(flip(x, {b}), a, b);
-      case 2: return flip(x, {a, b});
-      case 3: return transpose(flip(x, {a}), a, b);
-      default: return clone(x, MemoryFormat::Contiguous);
-    }
+    if (turns == 0) return kernels::clone(x, MemoryFormat::Contiguous);
+    if (turns == 2) return flip(x, {a, b});
+    Tensor y = flip(x, {turns == 1 ? b : a});
+    Dims sizes = y.sizes(), strides = y.strides();
+    std::swap(sizes[a], sizes[b]), std::swap(strides[a], strides[b]);
+    return alias(y, sizes, strides, y.offset());
   }
+  Grads backward(Ctx&, Grads g) { return {apply<Rot90>(g[0], -turns, IntSpan(plane))}; }
 };
 
 // --- Repeating
@@ -378,7 +382,6 @@ struct RepeatIndices {
 struct RepeatInterleave {
   static constexpr auto schema =
       "repeat_interleave(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor";
-  static constexpr auto doc = "Each element of a dimension repeated in place; of all elements in order without dim.";
   static constexpr Kind kind = Kind::composite;
   Tensor forward(Ctx&, const Tensor& self, int64_t times, OptInt d, OptInt total) {
     RL_CHECK(times >= 0, "repeat_interleave: repeats must not be negative, got ", times);
@@ -395,6 +398,9 @@ struct RepeatInterleave {
 struct RepeatInterleaveTensor {
   static constexpr auto schema =
       "repeat_interleave(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor";
+  static constexpr auto doc =
+      "Each element of a dimension repeated in place, all as often or each by its number in a vector; of all elements "
+      "in order without dim.";
   static constexpr Kind kind = Kind::composite;
   Tensor forward(Ctx&, const Tensor& self, const Tensor& repeats, OptInt d, OptInt total) {
     Tensor x = d ? self : flatten(self);
@@ -412,7 +418,8 @@ struct RepeatInterleaveTensor {
 // ----------------------------------------------------------------------------------------------------------
 
 template <bool upper>
-Tensor triangle(const char* op, const Tensor& x, int64_t diagonal) {
+Tensor triangle(const char* op, const Ctx& ctx, const Tensor& x, int64_t diagonal) {
+  check_out_dtype(op, ctx, x.dtype());
   RL_CHECK(x.dim() >= 2, op, ": expects at least 2 dimensions, got shape ", x.sizes());
   Tensor from = kernels::contiguous(x), out = empty(x.sizes(), x.dtype(), x.device());
   if (out.is_meta() || out.numel() == 0) return out;
@@ -436,14 +443,14 @@ struct Tril {
   static constexpr auto schema = "tril(Tensor self, int diagonal=0) -> Tensor";
   static constexpr auto doc = "The lower triangles of matrices, zeros above the given diagonal.";
   int64_t k;
-  Tensor forward(Ctx&, const Tensor& x, int64_t diagonal) { return triangle<false>("tril", x, k = diagonal); }
+  Tensor forward(Ctx& ctx, const Tensor& x, int64_t diagonal) { return triangle<false>("tril", ctx, x, k = diagonal); }
   Grads backward(Ctx&, Grads g) { return {tril(g[0], k)}; }
 };
 struct Triu {
   static constexpr auto schema = "triu(Tensor self, int diagonal=0) -> Tensor";
   static constexpr auto doc = "The upper triangles of matrices, zeros below the given diagonal.";
   int64_t k;
-  Tensor forward(Ctx&, const Tensor& x, int64_t diagonal) { return triangle<true>("triu", x, k = diagonal); }
+  Tensor forward(Ctx& ctx, const Tensor& x, int64_t diagonal) { return triangle<true>("triu", ctx, x, k = diagonal); }
   Grads backward(Ctx&, Grads g) { return {triu(g[0], k)}; }
 };
 
@@ -458,8 +465,8 @@ RL_BIND(Roll, both)
 RL_BIND(Rot90, both)
 RL_BIND(Repeat, method)
 RL_BIND(Tile, both)
-RL_BIND(RepeatInterleave, both)
 RL_BIND(RepeatInterleaveTensor, both)
+RL_BIND(RepeatInterleave, both)
 RL_BIND(RepeatIndices, function)
 RL_BIND(Tril, both | inplace | out)
 RL_BIND(Triu, both | inplace | out)

@@ -217,7 +217,7 @@ struct LinalgVectorNorm {
   }
   Grads backward(Ctx& ctx, Grads g) {
     Tensor x = ctx.get(0), y = restore_dims(ctx.get(1), r), dy = restore_dims(g[0], r), zero = wrapped_number(0.0);
-    if (order == 0) return {zeros_like(x)};
+    if (order == 0) return {Tensor()};
     if (order == 1) return {dy * sign(x)};
     if (order == 2) return {x * where(eq(y, zero), zero, dy / y)};
     if (std::isinf(order)) {  // elements that reach the extremum share the gradient
@@ -231,22 +231,6 @@ struct LinalgVectorNorm {
   }
 };
 RL_BIND(LinalgVectorNorm, hidden | out)
-
-// --- Both extrema ---------------------------------------------------------------------------------------------------
-
-struct Aminmax {
-  static constexpr auto schema =
-      "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)";
-  static constexpr auto doc = "(min, max) of all elements or along one dimension, as amin() and amax().";
-  static constexpr Kind kind = Kind::composite;
-  std::tuple<Tensor, Tensor> forward(Ctx&, const Tensor& x, OptInt dim, bool keepdim) {
-    Dims dims;
-    if (dim) dims.push_back(*dim);
-    if (!dim && x.numel() == 0) fail(ErrorKind::Runtime, "aminmax: a tensor of shape ", x.sizes(), " has no elements");
-    return {amin(x, dims, keepdim), amax(x, dims, keepdim)};
-  }
-};
-RL_BIND(Aminmax, both | out)
 
 }  // namespace
 }  // namespace ops

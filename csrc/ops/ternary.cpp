@@ -48,9 +48,10 @@ RL_BIND(Where, function | out)  // the method, which takes the condition second,
 
 // --- Interpolation and fused products -------------------------------------------------------------------------------
 
-void check_lerp(const Tensor& a, const Tensor& b, const Tensor& w) {
-  RL_CHECK(a.dtype() == b.dtype() && (a.dtype() == w.dtype() || w.impl()->wrapped_number), "lerp: dtypes of self (",
-           a.dtype(), "), end (", b.dtype(), ") and weight (", w.dtype(), ") must be the same",
+void check_lerp(const Tensor& a, const Tensor& b,
+                const Tensor& w) {  // a weight without dimensions is as good as a number
+  RL_CHECK(a.dtype() == b.dtype() && (a.dtype() == w.dtype() || w.dim() == 0), "lerp: dtypes of self (", a.dtype(),
+           "), end (", b.dtype(), ") and weight (", w.dtype(), ") must be the same",
            hint("convert with .to(self.dtype)"));
   RL_CHECK_KIND(is_floating(a.dtype()), NotImplemented, "lerp is for floating point only, not ", a.dtype());
 }
@@ -62,7 +63,7 @@ struct Lerp {
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b, const Tensor& w) {
     ctx.save(a), ctx.save(b), ctx.save(w);
     check_lerp(a, b, w);
-    check_out_dtype(schema, ctx, a.dtype());
+    if (w.dim()) check_out_dtype(schema, ctx, a.dtype());
     return kernels::pointwise(schema, pointwise::Lerp(), 0, a.dtype(), ctx.out, a, b, w);
   }
   Grads backward(Ctx& ctx, Grads g) { return derivatives(schema, ctx, g[0], pointwise::Lerp()); }

@@ -53,6 +53,7 @@ struct Mish {
 struct LogSigmoid {
   static constexpr auto schema = "log_sigmoid(Tensor self) -> Tensor";
   static constexpr auto doc = "log(sigmoid(x)), exact also where sigmoid(x) is near 0 or 1.";
+  static constexpr auto layout = Layout::contiguous;
   static constexpr auto saves = Saves::input;
   template <class V>
   V forward(V x) const {
@@ -167,6 +168,7 @@ struct Elu {
 struct Hardtanh {
   static constexpr auto schema = "hardtanh(Tensor self, float min_val=-1, float max_val=1) -> Tensor";
   static constexpr auto doc = "x, held between min_val and max_val.";
+  static constexpr auto layout = Layout::like_input;
   static constexpr auto saves = Saves::input;
   static constexpr auto types = Types::all;
   double low = -1, high = 1;

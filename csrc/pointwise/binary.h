@@ -5,6 +5,7 @@
 namespace rushlight::pointwise {
 
 struct Add {
+  static constexpr bool full_numbers = true;
   static constexpr auto types = Types::all;
   template <class V>
   V forward(V a, V b) const {
@@ -13,6 +14,7 @@ struct Add {
 };
 
 struct AddScaled {  // a + alpha b
+  static constexpr bool full_numbers = true;
   static constexpr auto types = Types::all;
   double alpha = 1;
   template <class V>
@@ -22,6 +24,7 @@ struct AddScaled {  // a + alpha b
 };
 
 struct Sub {
+  static constexpr bool full_numbers = true;
   static constexpr auto types = Types::all;
   template <class V>
   V forward(V a, V b) const {
@@ -30,6 +33,7 @@ struct Sub {
 };
 
 struct Mul {
+  static constexpr bool full_numbers = true;
   static constexpr auto types = Types::all;
   template <class V>
   V forward(V a, V b) const {
@@ -39,6 +43,7 @@ struct Mul {
 
 struct Div {
   static constexpr bool linear = true;  // in a, which its own derivative does not ask for
+  static constexpr bool full_numbers = true;
   template <class V>
   V forward(V a, V b) const {
     return a / b;
@@ -184,11 +189,11 @@ struct LogAddExp {  // log(exp(a) + exp(b))
   }
   template <class V>
   V grad_a(V g, V a, V b) const {
-    return g * select(a == b, 0.5 + zero_of(g), sigmoid(a - b));
+    return g * sigmoid(a - b);
   }
   template <class V>
   V grad_b(V g, V a, V b) const {
-    return g * select(a == b, 0.5 + zero_of(g), sigmoid(b - a));
+    return g * sigmoid(b - a);
   }
 };
 
@@ -199,11 +204,11 @@ struct LogAddExp2 {  // log2(2^a + 2^b)
   }
   template <class V>
   V grad_a(V g, V a, V b) const {
-    return g * select(a == b, 0.5 + zero_of(g), sigmoid((a - b) * 0.6931471805599453));
+    return g * sigmoid((a - b) * 0.6931471805599453);
   }
   template <class V>
   V grad_b(V g, V a, V b) const {
-    return g * select(a == b, 0.5 + zero_of(g), sigmoid((b - a) * 0.6931471805599453));
+    return g * sigmoid((b - a) * 0.6931471805599453);
   }
 };
 
@@ -392,6 +397,7 @@ struct Where {  // the condition comes as 0 or not 0 in the compute type
 };
 
 struct Lerp {  // a + weight (b - a), from the nearer end so that both ends are exact
+  static constexpr bool full_numbers = true;
   template <class V>
   V forward(V a, V b, V w) const {
     return select(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1.0 - w));

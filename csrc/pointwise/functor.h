@@ -17,7 +17,8 @@
 namespace rushlight::pointwise {
 
 enum class Saves { nothing, input, output };
-enum class Types { floats, all, ints };  // ints: bool and integers only
+enum class Types { floats, all, ints };        // ints: bool and integers only
+enum class Layout { like_input, contiguous };  // of a new result, where it is not the planner's choice
 
 template <class... F>
 struct List {};
@@ -36,6 +37,12 @@ template <class F>
 constexpr bool is_predicate() {  // forward gives a mask, the result is bool
   if constexpr (requires { F::predicate; }) return F::predicate;
   else return false;
+}
+
+// Numbers are rounded to the half type of the tensors they meet, unless a functor keeps them as they are.
+template <class F>
+constexpr bool rounds_numbers() {
+  return !requires { F::full_numbers; };
 }
 
 // Where F stands in a list; -1 if it does not.

@@ -496,6 +496,7 @@ struct IsNan {
 struct IsInf {
   static constexpr auto schema = "isinf(Tensor self) -> Tensor";
   static constexpr auto doc = "Whether each element is infinite.";
+  static constexpr bool of_integers = false;
   static constexpr auto types = Types::all;
   static constexpr bool predicate = true;
   template <class V>
@@ -508,6 +509,7 @@ struct IsInf {
 struct IsFinite {
   static constexpr auto schema = "isfinite(Tensor self) -> Tensor";
   static constexpr auto doc = "Whether each element is neither infinite nor NaN.";
+  static constexpr bool of_integers = true;
   static constexpr auto types = Types::all;
   static constexpr bool predicate = true;
   template <class V>
@@ -554,9 +556,9 @@ struct NanToNum {
   }
 };
 
-struct Logit {  // log(x / (1 - x)), x held between low and high
+struct Logit {  // log(x / (1 - x)), x held between low and high; outside: the derivative beyond them and beyond [0, 1]
   static constexpr auto saves = Saves::input;
-  double low = 0, high = 0;
+  double low = 0, high = 0, outside = 0;
   template <class V>
   V forward(V x) const {
     V z = minimum(maximum(x, V(low)), V(high));
@@ -564,7 +566,8 @@ struct Logit {  // log(x / (1 - x)), x held between low and high
   }
   template <class V>
   V grad(V g, V x) const {
-    return select((x < low) | (x > high), zero_of(g), g / (x * (1.0 - x)));
+    V slope = x * (1.0 - x);
+    return select((x < low) | (x > high) | (slope < 0.0), zero_of(g) + outside, g / slope);
   }
 };
 

@@ -17,7 +17,7 @@ struct Nested {
     if (PyList_Check(o) || PyTuple_Check(o)) {
       int64_t n = PySequence_Fast_GET_SIZE(o);
       if (depth == shape.size()) {
-        RL_CHECK_KIND(!any, Value, "expected a number at depth ", depth, " of the nested list, got a list");
+        RL_CHECK_KIND(!any, Type, "expected a number at depth ", depth, " of the nested list, got a list");
         RL_CHECK_KIND(depth < 64, Value, "the list is nested more than 64 deep");
         shape.push_back(n);
       }
@@ -26,10 +26,15 @@ struct Nested {
       for (int64_t i = 0; i < n; i++) scan(PySequence_Fast_GET_ITEM(o, i), depth + 1);
       return;
     }
-    RL_CHECK_KIND(depth == shape.size(), Value, "expected a list at depth ", depth, " of the nested list, got a ",
-                  Py_TYPE(o)->tp_name);
     Scalar s;
-    if (!to_scalar(o, s)) fail(ErrorKind::Type, "a tensor cannot be made from a ", Py_TYPE(o)->tp_name);
+    const bool text = PyUnicode_Check(o) || PyBytes_Check(o);
+    if (text || !to_scalar(o, s)) {  // PyTorch takes the first string of a list for another list
+      const bool list = depth && depth == shape.size() && !any;
+      const ErrorKind wrong = !text ? ErrorKind::Runtime : list ? ErrorKind::Value : ErrorKind::Type;
+      fail(wrong, "a tensor cannot be made from a ", Py_TYPE(o)->tp_name);
+    }
+    RL_CHECK_KIND(depth == shape.size(), Type, "expected a list at depth ", depth, " of the nested list, got a ",
+                  Py_TYPE(o)->tp_name);
     any = true;
     DType d = s.dtype();
     kind = kind == DType::Float64 || d == DType::Float64 ? DType::Float64
@@ -109,7 +114,7 @@ nb::object to_list(const Tensor& t, int64_t d, int64_t at) {
 }  // namespace
 
 void bind_creation(nb::module_& m) {
-  m.def("_from_nested", from_nested, nb::arg("data"), nb::arg("dtype").none() = nb::none());
+  m.def("_from_nested", from_nested, nb::arg("data").none(), nb::arg("dtype").none() = nb::none());
   m.def(
       "_empty",
       [](nb::object size, nb::object dtype, nb::object device) {

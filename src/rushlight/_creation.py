@@ -24,6 +24,15 @@ def _finish(tensor, requires_grad):
     return tensor
 
 
+def _dtype(dtype, out, default=None):
+    """The dtype to make: that of ``out`` where one is given."""
+    if out is None:
+        return default if dtype is None else dtype
+    if dtype is not None and dtype != out.dtype:
+        raise RuntimeError(f"dtype is {dtype}, but out= is {out.dtype}\n  hint: leave dtype= away")
+    return out.dtype
+
+
 def _store(result, out):
     """Puts a result into ``out``, where one is given."""
     if out is None:
@@ -40,13 +49,14 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     Args:
         data: a number, a nested list or tuple of numbers, a NumPy array or scalar, or a tensor.
         dtype: of the elements. Without it: bool for bools, int64 for ints, the default dtype for floats; that of an
-            array.
+            array or a tensor, and of those among the elements the smallest that holds all.
         device: ``"cpu"`` or ``"meta"``.
         requires_grad: whether operations on it are recorded.
 
     Raises:
         ValueError: for ragged lists.
-        TypeError: for what is no number.
+        TypeError: for a number among lists, or a list among numbers.
+        RuntimeError: for what is no number.
 
     >>> import rushlight as rl
     >>> rl.tensor([[1, 2], [3, 4]])
@@ -60,25 +70,49 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     elif hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
         result = _from_array(data, dtype).clone()
     else:
-        result = _C._from_nested(_plain(data), dtype)
+        kinds: set = set()
+        data = _plain(data, kinds)
+        if dtype is None and not kinds <= _PYTHON_NUMBERS:
+            dtype = _common_dtype(kinds)
+        result = _C._from_nested(data, dtype)
     if device is not None:
         result = result.to(device)
     return _finish(result, requires_grad)
 
 
-def _plain(data):
-    """Lists all the way down: sequences of other kinds, arrays and tensors among the elements included."""
+_PYTHON_NUMBERS = {bool, int, float}
+
+
+def _common_dtype(kinds):
+    """Of types of Python numbers and dtypes."""
+    own = {bool: _C.bool, int: _C.int64, float: _C.get_default_dtype()}
+    result = _C.bool
+    for kind in kinds:
+        result = _C.promote_types(result, own.get(kind, kind))
+    return result
+
+
+def _plain(data, kinds):
+    """Lists all the way down: sequences of other kinds, arrays and tensors among the elements included.
+
+    ``kinds`` takes the types of Python numbers and the dtypes of arrays and tensors.
+    """
     if isinstance(data, (list, tuple)):
-        for x in data:
-            if not isinstance(x, (int, float)):
-                return [_plain(x) for x in data]
-        return data
+        types = set(map(type, data))
+        if types <= _PYTHON_NUMBERS:
+            kinds |= types
+            return data
+        return [_plain(x, kinds) for x in data]
     if isinstance(data, Tensor):
-        return data.tolist()
+        kinds.add(data.dtype)
+        return data.item() if data.numel() == 1 else data.tolist()
     if hasattr(data, "tolist"):
+        kinds.add(_from_array(data, None).dtype)
         return data.tolist()
     if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
-        return [_plain(data[i]) for i in range(len(data))]
+        return [_plain(data[i], kinds) for i in range(len(data))]
+    if type(data) in _PYTHON_NUMBERS:
+        kinds.add(type(data))
     return data
 
 
@@ -146,6 +180,7 @@ def empty(
         like = _C._empty(shape, dtype, "meta")
         like = _C._empty_like(like, None, memory_format._number)
         return _finish(_C._empty_strided(like.shape, like.stride(), dtype, device), requires_grad)
+    dtype = _dtype(dtype, out)
     if out is not None:
         return out.resize_(shape)
     return _finish(_C._empty(shape, dtype, device), requires_grad)
@@ -162,8 +197,7 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    if dtype is None and out is None:
-        dtype = _C.get_default_dtype()
+    dtype = _dtype(dtype, out, _C.get_default_dtype())
     return _finish(_store(_C._full(_shape(args, size), 0, dtype, device), out), requires_grad)
 
 
@@ -172,8 +206,7 @@ def ones(
     *args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
     """A tensor of the given shape, all elements 1."""
-    if dtype is None:
-        dtype = _C.get_default_dtype()
+    dtype = _dtype(dtype, out, _C.get_default_dtype())
     return _finish(_store(_C._full(_shape(args, size), 1, dtype, device), out), requires_grad)
 
 
@@ -182,7 +215,7 @@ def full(
     size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
     """A tensor of the given shape, all elements ``fill_value``; its dtype is that of the value where not given."""
-    return _finish(_store(_C._full(size, fill_value, dtype, device), out), requires_grad)
+    return _finish(_store(_C._full(size, fill_value, _dtype(dtype, out), device), out), requires_grad)
 
 
 def _like(input, dtype, device, memory_format, requires_grad):
@@ -259,8 +292,7 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    kind = dtype if dtype is not None else (out.dtype if out is not None else _number_dtype(start, end, step))
-    result = _C._arange(start, end, step, kind)
+    result = _C._arange(start, end, step, _dtype(dtype, out, _number_dtype(start, end, step)))
     if device is not None:
         result = result.to(device)
     return _finish(_store(result, out), requires_grad)
@@ -280,7 +312,7 @@ def linspace(
     """``steps`` numbers evenly spaced from ``start`` to ``end``, both included."""
     if isinstance(steps, bool) or not isinstance(steps, int):
         raise TypeError(f"linspace: steps must be an integer, not {type(steps).__name__}")
-    result = _C._linspace(start, end, steps, dtype if dtype is not None else _C.get_default_dtype())
+    result = _C._linspace(start, end, steps, _dtype(dtype, out, _C.get_default_dtype()))
     if device is not None:
         result = result.to(device)
     return _finish(_store(result, out), requires_grad)
@@ -299,7 +331,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     m = n if m is None else m
     if n < 0 or m < 0:
         raise RuntimeError(f"eye: sizes must not be negative, got {n} and {m}")
-    result = zeros(n, m, dtype=dtype, device=device)
+    result = zeros(n, m, dtype=_dtype(dtype, out), device=device)
     k = min(n, m)
     if k:
         result.as_strided((k,), (m + 1,)).fill_(1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from . import _C
 from ._C import Generator, Tensor, default_generator
 from ._composites.shape import broadcast_shapes
-from ._creation import _finish, _like, _shape, _store
+from ._creation import _dtype, _finish, _like, _shape, _store
 from .overrides import overridable
 
 
@@ -75,7 +75,7 @@ def rand(
     pin_memory=False,
 ) -> Tensor:
     """A tensor of the given shape, filled from the uniform distribution over [0, 1)."""
-    shape = _shape(args, size)
+    shape, dtype = _shape(args, size), _dtype(dtype, out)
     if out is not None:
         return out.resize_(shape).uniform_(generator=generator)
     return _finish(_C._empty(shape, dtype, device).uniform_(generator=generator), requires_grad)
@@ -94,7 +94,7 @@ def randn(
     pin_memory=False,
 ) -> Tensor:
     """A tensor of the given shape, filled from the normal distribution with mean 0 and standard deviation 1."""
-    shape = _shape(args, size)
+    shape, dtype = _shape(args, size), _dtype(dtype, out)
     if out is not None:
         return out.resize_(shape).normal_(generator=generator)
     return _finish(_C._empty(shape, dtype, device).normal_(generator=generator), requires_grad)
@@ -131,7 +131,8 @@ def randint(
         raise TypeError("randint takes (high, size) or (low, high, size), where size is a tuple of integers")
     if low >= high:
         raise RuntimeError(f"randint: expects low < high, got {low} and {high}")
-    result = _C._empty(size, dtype or _C.int64, device) if out is None else out.resize_(size)
+    dtype = _dtype(dtype, out, _C.int64)
+    result = _C._empty(size, dtype, device) if out is None else out.resize_(size)
     return _finish(result.random_(low, high, generator=generator), requires_grad)
 
 
@@ -140,6 +141,7 @@ def randperm(
     n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
+    dtype = _dtype(dtype, out)
     result = _C._randperm(n, generator=generator)
     if dtype is not None and dtype != _C.int64:
         result = result.to(dtype)
@@ -207,4 +209,6 @@ def normal(
         return _store(result, out)
     if size is None:
         raise TypeError("normal: numbers for mean and std need size=")
-    return _finish(_store(_C._empty(size, dtype, device).normal_(mean, std, generator=generator), out), requires_grad)
+    return _finish(
+        _store(_C._empty(size, _dtype(dtype, out), device).normal_(mean, std, generator=generator), out), requires_grad
+    )
