@@ -21,7 +21,7 @@ struct BatchNorm {
   static constexpr auto node_name = "NativeBatchNormBackward0";
   bool training;
   double eps;
-  Tensor mean, rstd;  // of each channel, in the compute type
+  Tensor mean, rest, rstd;  // of each channel, in the compute type; the mean is mean + rest
 
   // x as kernels read it; channels_last says which of the two layouts it has.
   struct Input {
@@ -71,12 +71,13 @@ struct BatchNorm {
     const bool last = prefers_channels_last(x);
     const Input in(x, d, last);
     Tensor y = empty_like(in.t);
-    Tensor scale = empty({channels}, d), var;
+    Tensor scale = empty({channels}, d), shift = empty({channels}, d), var;
+    rest = zeros({channels}, d);
     if (train) {
       mean = empty({channels}, d), var = empty({channels}, d);
       {
         Unlocked unlocked(x.numel() / 2);
-        RL_CALL_FLOAT(channel_moments, d, in.s, in.t.data<T>(), mean.data<T>(), var.data<T>())
+        RL_CALL_FLOAT(channel_moments, d, in.s, in.t.data<T>(), mean.data<T>(), rest.data<T>(), var.data<T>())
       }
       const double count = double(in.s.count());
       update(running_mean, mean, momentum, 1), update(running_var, var, momentum, count / (count - 1));
@@ -90,11 +91,12 @@ struct BatchNorm {
       for (int64_t c = 0; c < channels; c++) {
         rstd.data<T>()[c] = T(1 / std::sqrt(double(var.data<T>()[c]) + eps));
         scale.data<T>()[c] = w ? rstd.data<T>()[c] * w.data<T>()[c] : rstd.data<T>()[c];
+        shift.data<T>()[c] = (b ? b.data<T>()[c] : T(0)) - rest.data<T>()[c] * scale.data<T>()[c];
       }
     });
     {
       Unlocked unlocked(x.numel() / 4);
-      RL_CALL_FLOAT(channel_affine, d, in.s, in.t.data<T>(), mean.data<T>(), scale.data<T>(), b ? b.data<T>() : nullptr,
+      RL_CALL_FLOAT(channel_affine, d, in.s, in.t.data<T>(), mean.data<T>(), scale.data<T>(), shift.data<T>(),
                     y.data<T>())
     }
     return in_dtype_of(x, y);
@@ -120,11 +122,12 @@ struct BatchNorm {
       using T = decltype(tag);
       for (int64_t i = 0; i < channels; i++) {
         const double r = double(rstd.data<T>()[i]), by = r * (w ? double(w.data<T>()[i]) : 1.0);
-        const double sg = double(sum_g.data<T>()[i]), sgx = double(sum_gx.data<T>()[i]);
+        const double sg = double(sum_g.data<T>()[i]), left = double(rest.data<T>()[i]);
+        const double sgx = double(sum_gx.data<T>()[i]) - left * sg;
         gw.data<T>()[i] = T(sgx * r);
         a.data<T>()[i] = T(by);
         b.data<T>()[i] = T(-by * r * r * sgx / count);
-        c.data<T>()[i] = T(-by * sg / count);
+        c.data<T>()[i] = T(-by * sg / count - double(b.data<T>()[i]) * left);
       }
     });
     if (ctx.need(0)) {

@@ -125,15 +125,16 @@ template void convolve_depthwise(const Convolution<double>&);
 
 namespace {
 
-// sums[t] += sum over a band of pixels of x[tap[t] + pixel] * grad[pixel], t < Taps; one vector of channels each
+// sums[t] += sum over a band of pixels of x[tap[t] + pixel] * grad[pixel], t < Taps; one vector of channels each. Every
+// row of pixels is added up by itself, which keeps the rounding of long sums down.
 template <class T, int Taps>
 void add_pixels(const T* x, int64_t row_step, int64_t column_step, const int64_t* tap, const T* grad, int64_t rows,
                 int64_t columns, T* sums) {
   constexpr int lanes = kLanes<T>;
-  Vec<T> total[Taps];
+  for (int64_t i = 0; i < rows; ++i) {
+    Vec<T> total[Taps];
 #pragma GCC unroll 8
-  for (int t = 0; t < Taps; ++t) total[t] = Vec<T>::load(sums + t * lanes);
-  for (int64_t i = 0; i < rows; ++i)
+    for (int t = 0; t < Taps; ++t) total[t] = Vec<T>(T(0));
     for (int64_t j = 0; j < columns; ++j, grad += lanes) {
       const Vec<T> g = Vec<T>::load(grad);
       const T* at = x + i * row_step + j * column_step;
@@ -141,7 +142,8 @@ void add_pixels(const T* x, int64_t row_step, int64_t column_step, const int64_t
       for (int t = 0; t < Taps; ++t) total[t] = multiply_add(Vec<T>::load(at + tap[t]), g, total[t]);
     }
 #pragma GCC unroll 8
-  for (int t = 0; t < Taps; ++t) total[t].store(sums + t * lanes);
+    for (int t = 0; t < Taps; ++t) (Vec<T>::load(sums + t * lanes) + total[t]).store(sums + t * lanes);
+  }
 }
 
 template <class T>

@@ -84,7 +84,7 @@ void map_channels(const Channels& s, F f) {
 // The second pass also sums what rounding of the first left over (Chan, Golub and LeVeque, "Algorithms for computing
 // the sample variance", 1983).
 template <class T>
-void channel_moments(const Channels& s, const T* x, T* mean, T* var) {
+void channel_moments(const Channels& s, const T* x, T* mean, T* rest, T* var) {
   using V = Vec<T>;
   const double count = double(s.count());
   reduce_channels<T>(
@@ -96,9 +96,11 @@ void channel_moments(const Channels& s, const T* x, T* mean, T* var) {
         const V d = load<V>(x + at, lanes) - m;
         return TwoSums<V>{d, d * d};
       },
-      [=](int64_t c, double rest, double squares) {
-        mean[c] = T(double(mean[c]) + rest / count);
-        var[c] = T((squares - rest * rest / count) / count);
+      [=](int64_t c, double sum, double squares) {
+        const double exact = double(mean[c]) + sum / count;
+        mean[c] = T(exact);
+        rest[c] = T(exact - double(mean[c]));
+        var[c] = T((squares - sum * sum / count) / count);
       });
 }
 
@@ -218,25 +220,27 @@ void layer_norm_backward(int64_t rows, int64_t n, const T* g, const T* x, const 
 
 }  // namespace
 
-#define RL_NORM(T, suffix)                                                                                            \
-  void channel_moments_##suffix(const Channels& s, const T* x, T* mean, T* var) { channel_moments(s, x, mean, var); } \
-  void channel_affine_##suffix(const Channels& s, const T* x, const T* mean, const T* scale, const T* shift, T* y) {  \
-    channel_affine(s, x, mean, scale, shift, y);                                                                      \
-  }                                                                                                                   \
-  void channel_sums_##suffix(const Channels& s, const T* g, const T* x, const T* mean, T* sum_g, T* sum_gx) {         \
-    channel_sums(s, g, x, mean, sum_g, sum_gx);                                                                       \
-  }                                                                                                                   \
-  void channel_combine_##suffix(const Channels& s, const T* g, const T* x, const T* mean, const T* a, const T* b,     \
-                                const T* c, T* gx) {                                                                  \
-    channel_combine(s, g, x, mean, a, b, c, gx);                                                                      \
-  }                                                                                                                   \
-  void layer_norm_##suffix(int64_t rows, int64_t n, const T* x, const T* weight, const T* bias, double eps, T* y,     \
-                           T* mean, T* rstd) {                                                                        \
-    layer_norm(rows, n, x, weight, bias, eps, y, mean, rstd);                                                         \
-  }                                                                                                                   \
-  void layer_norm_backward_##suffix(int64_t rows, int64_t n, const T* g, const T* x, const T* weight, const T* mean,  \
-                                    const T* rstd, T* gx, T* gw, T* gb) {                                             \
-    layer_norm_backward(rows, n, g, x, weight, mean, rstd, gx, gw, gb);                                               \
+#define RL_NORM(T, suffix)                                                                                           \
+  void channel_moments_##suffix(const Channels& s, const T* x, T* mean, T* rest, T* var) {                           \
+    channel_moments(s, x, mean, rest, var);                                                                          \
+  }                                                                                                                  \
+  void channel_affine_##suffix(const Channels& s, const T* x, const T* mean, const T* scale, const T* shift, T* y) { \
+    channel_affine(s, x, mean, scale, shift, y);                                                                     \
+  }                                                                                                                  \
+  void channel_sums_##suffix(const Channels& s, const T* g, const T* x, const T* mean, T* sum_g, T* sum_gx) {        \
+    channel_sums(s, g, x, mean, sum_g, sum_gx);                                                                      \
+  }                                                                                                                  \
+  void channel_combine_##suffix(const Channels& s, const T* g, const T* x, const T* mean, const T* a, const T* b,    \
+                                const T* c, T* gx) {                                                                 \
+    channel_combine(s, g, x, mean, a, b, c, gx);                                                                     \
+  }                                                                                                                  \
+  void layer_norm_##suffix(int64_t rows, int64_t n, const T* x, const T* weight, const T* bias, double eps, T* y,    \
+                           T* mean, T* rstd) {                                                                       \
+    layer_norm(rows, n, x, weight, bias, eps, y, mean, rstd);                                                        \
+  }                                                                                                                  \
+  void layer_norm_backward_##suffix(int64_t rows, int64_t n, const T* g, const T* x, const T* weight, const T* mean, \
+                                    const T* rstd, T* gx, T* gw, T* gb) {                                            \
+    layer_norm_backward(rows, n, g, x, weight, mean, rstd, gx, gw, gb);                                              \
   }
 RL_NORM(float, f32)
 RL_NORM(double, f64)

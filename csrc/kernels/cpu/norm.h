@@ -12,9 +12,10 @@ struct Channels {
   int64_t count() const { return n * inner; }  // values per channel
 };
 
-// The mean and the biased variance of each channel.
-RL_KERNEL(void, channel_moments_f32, const Channels& s, const float* x, float* mean, float* var)
-RL_KERNEL(void, channel_moments_f64, const Channels& s, const double* x, double* mean, double* var)
+// The mean and the biased variance of each channel. rest: what rounding took from the mean, which counts where values
+// are far from zero and close together.
+RL_KERNEL(void, channel_moments_f32, const Channels& s, const float* x, float* mean, float* rest, float* var)
+RL_KERNEL(void, channel_moments_f64, const Channels& s, const double* x, double* mean, double* rest, double* var)
 
 // y = (x - mean) * scale + shift, by channel; scale and shift may be null (1, 0).
 RL_KERNEL(void, channel_affine_f32, const Channels& s, const float* x, const float* mean, const float* scale,
