@@ -413,8 +413,7 @@ NN = [
         conv2d_ref,
         grad=True,
         errors=conv2d_errors,
-        rtol=1e-4,
-        atol=1e-3,
+        atol=1e-4,
         registered=("conv2d", "convolution"),
     ),
     Op(
@@ -433,13 +432,11 @@ NN = [
         batch_norm_ref,
         grad=True,
         errors=batch_norm_errors,
-        rtol=1e-4,
-        atol=1e-3,
         layouts=("transposed", "step", "offset"),
         grad_atol=1e-4,
     ),
     Op("nn.functional.layer_norm", layer_norm_samples, layer_norm_ref, grad=True, errors=layer_norm_errors).but(
-        layouts=("transposed", "step", "offset"), atol=1e-4
+        layouts=("transposed", "step", "offset")
     ),
     Op(
         "nn.functional.embedding",

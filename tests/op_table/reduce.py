@@ -337,7 +337,6 @@ REDUCE = [
             keepdims=keepdim,
             dtype=(np.float64 if x.dtype.kind == "f" else np.int64) if dtype is None else None,
         ),
-        atol=1e-4,
     ),
     Op("mean", mean_samples, reduction(np.mean), result=mean_result, grad=True, errors=repeated_dim, **FORMS),
     Op("amax", amax_samples, reduction(np.max), dtypes=ALL, grad=True, errors=no_identity, **FORMS),
