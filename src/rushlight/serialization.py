@@ -15,6 +15,7 @@ import os
 import pickle
 import stat
 import sys
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from types import FunctionType
@@ -191,7 +192,8 @@ def _write_archive(file: IO[bytes], root: str, pickled: bytes, storages: list[St
 def _replacing(path: str) -> Iterator[IO[bytes]]:
     """A file to write that takes the place of `path` when the block ends well, in one step, and on the disk.
 
-    Where the system can, it has no name until it is whole, so a killed process leaves nothing behind.
+    Where the system can, it has no name until it is whole, and then one that the next to save to `path` takes over if
+    this process is killed before it gets its own.
     """
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
@@ -204,12 +206,13 @@ def _replacing(path: str) -> Iterator[IO[bytes]]:
         with open(path, "wb") as file:
             yield file
         return
-    temporary = os.path.join(folder, f".{name[:200]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    temporary = os.path.join(folder, f".{name[:200]}.tmp")
     nameless = True
     try:
         fd = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
     except (OSError, AttributeError):
         nameless = False
+        temporary = os.path.join(folder, f".{name[:200]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
         fd = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o666)
     try:
         with open(fd, "w+b") as file:
@@ -219,16 +222,18 @@ def _replacing(path: str) -> Iterator[IO[bytes]]:
                 os.chmod(fd, stat.S_IMODE(old.st_mode))
             os.fsync(fd)
             if nameless:
-                # With a dir_fd Python calls linkat(), which follows the link in /proc.
-                here = os.open(folder, os.O_RDONLY)
+                _link(fd, folder, temporary)
                 try:
-                    os.link(f"/proc/self/fd/{fd}", temporary, src_dir_fd=here)
-                finally:
-                    os.close(here)
-        os.replace(temporary, path)
+                    os.replace(temporary, path)  # before the lock goes with fd
+                except OSError:
+                    os.unlink(temporary)
+                    raise
+        if not nameless:  # closed first: not every system renames open files
+            os.replace(temporary, path)
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        if not nameless:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
         if isinstance(error, OSError) and old is not None:
             error.add_note(f"{path} is as it was before saving.")
         raise
@@ -238,6 +243,34 @@ def _replacing(path: str) -> Iterator[IO[bytes]]:
             os.fsync(here)  # the renaming itself
         finally:
             os.close(here)
+
+
+def _link(fd: int, folder: str, name: str) -> None:
+    """Gives a nameless file a name, at once or when the process that uses this name is through with it.
+
+    That one holds a lock on its file. A file without was left behind by a killed process, and is removed.
+    """
+    import fcntl
+
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    here = os.open(folder, os.O_RDONLY)
+    try:
+        for _ in range(1000):
+            try:
+                # With a dir_fd Python calls linkat(), which follows the link in /proc.
+                return os.link(f"/proc/self/fd/{fd}", name, src_dir_fd=here)
+            except FileExistsError:
+                with contextlib.suppress(FileNotFoundError), open(name, "rb") as other:
+                    try:
+                        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        time.sleep(0.01)
+                        continue
+                    if os.path.samestat(os.fstat(other.fileno()), os.stat(name)):
+                        os.unlink(name)
+        raise TimeoutError(f"another process is about to save this file, and does not go on: {name} stays locked")
+    finally:
+        os.close(here)
 
 
 # --- Loading ---------------------------------------------------------------------------------------------------------

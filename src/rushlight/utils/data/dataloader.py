@@ -387,9 +387,9 @@ class _WorkersIter(_Iter):
             return
         if result.kind == "end":
             # Of a worker known to be at its end, _choose() may have struck this task off already.
-            worker = self._tasks.pop(result.number, None)
-            if worker is not None:
-                self._active[worker] = False
+            ended = self._tasks.pop(result.number, None)
+            if ended is not None:
+                self._active[ended] = False
             self._assign()
         else:
             self._ready[result.number] = result
