@@ -89,7 +89,10 @@ class SmallVec {
     pop_back();
   }
   friend bool operator==(const SmallVec& a, const SmallVec& b) {
-    return a.size_ == b.size_ && std::equal(a.begin(), a.end(), b.begin());
+    if (a.size_ != b.size_) return false;
+    for (size_t i = 0; i < a.size_; i++)  // std::equal would call memcmp, which takes longer for a few elements
+      if (!(a[i] == b[i])) return false;
+    return true;
   }
 
  private:

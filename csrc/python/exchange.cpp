@@ -240,8 +240,7 @@ void share_memory(Tensor t) {
   RL_CHECK(p != MAP_FAILED, "share_memory_: the system gave no ", s.nbytes,
            " bytes of shared memory: ", strerror(errno));
   if (s.nbytes) std::memcpy(p, s.data, s.nbytes);
-  if (s.deleter) s.deleter(s.data, s.nbytes, s.context);
-  else deallocate(s.data, s.nbytes);
+  s.release();
   s.data = p, s.deleter = unmap, s.context = nullptr, s.resizable = false;
 }
 

@@ -4,16 +4,29 @@
 
 namespace rushlight {
 
+constexpr size_t head = 64;  // bytes of a Storage, rounded up to the alignment of what lies behind it
+static_assert(sizeof(Storage) <= head);
+
+static void* behind(Storage* s) { return reinterpret_cast<char*>(s) + head; }
+
+static Ref<Storage> with_room(size_t room) {
+  auto* s = new (allocate(head + room)) Storage;
+  s->room = uint8_t(room);
+  return Ref<Storage>::adopt(s);
+}
+
 Ref<Storage> Storage::make(size_t nbytes, Device device) {
-  auto s = make_ref<Storage>();
+  constexpr size_t small = 192;
+  bool fits = nbytes <= small && !device.is_meta();
+  auto s = with_room(fits ? nbytes : 0);
   s->device = device;
-  if (!device.is_meta()) s->data = allocate(nbytes);
+  if (!device.is_meta() && nbytes) s->data = fits ? behind(s.get()) : allocate(nbytes);
   s->nbytes = nbytes;
   return s;
 }
 
 Ref<Storage> Storage::wrap(void* data, size_t nbytes, Deleter deleter, void* context) {
-  auto s = make_ref<Storage>();
+  auto s = with_room(0);
   s->data = data;
   s->nbytes = nbytes;
   s->deleter = deleter;
@@ -22,14 +35,18 @@ Ref<Storage> Storage::wrap(void* data, size_t nbytes, Deleter deleter, void* con
   return s;
 }
 
-static void release(Storage* s) {
-  if (s->deleter) s->deleter(s->data, s->nbytes, s->context);
-  else if (s->data) deallocate(s->data, s->nbytes);
+void Storage::release() {
+  bool inside = room && data == behind(this);
+  if (deleter) deleter(data, nbytes, context);
+  else if (data && !inside) deallocate(data, nbytes);
+  data = nullptr;
 }
 
 void Storage::destroy(Storage* s) {
-  release(s);
-  delete s;
+  s->release();
+  size_t block = head + s->room;
+  s->~Storage();
+  deallocate(s, block);
 }
 
 void Storage::resize(size_t n) {
@@ -41,7 +58,7 @@ void Storage::resize(size_t n) {
   }
   void* p = allocate(n);
   if (data && n) std::memcpy(p, data, std::min(n, nbytes));
-  release(this);
+  release();
   data = p;
   nbytes = n;
 }

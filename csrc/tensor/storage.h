@@ -20,6 +20,7 @@ struct RL_API Storage : RefCounted {
   size_t nbytes = 0;
   Device device;
   bool resizable = true;
+  uint8_t room = 0;           // bytes behind this object, in the same block: the data of a small tensor
   Deleter deleter = nullptr;  // null: memory of the caching allocator
   void* context = nullptr;
   std::atomic<uint32_t> version{0};  // counts writes; shared by all views
@@ -27,6 +28,7 @@ struct RL_API Storage : RefCounted {
   static Ref<Storage> make(size_t nbytes, Device device = {});
   static Ref<Storage> wrap(void* data, size_t nbytes, Deleter deleter, void* context);
   static void destroy(Storage* s);
+  void release();              // gives the data back to whom it belongs
   void resize(size_t nbytes);  // keeps the old content
 };
 
