@@ -189,11 +189,13 @@ struct Run {
       bool is_leaf = dynamic_cast<AccumulateGrad*>(node.get());
       if (is_leaf && (!options.accumulate || table[e].capture < 0)) return;
       if (table[e].needed == 0) return;
-      // A captured node need not run unless something wanted lies further on.
-      if (!is_leaf && !leads_on(node.get())) return;
+      // Of grad(), a captured node need not run unless something wanted lies further on; backward() frees what it
+      // saved.
+      if (!is_leaf && !options.accumulate && !leads_on(node.get())) return;
     }
 
-    bool any = std::any_of(grads.begin(), grads.end(), [](const Tensor& t) { return t.defined(); });
+    bool any =
+        node->runs_on_nothing() || std::any_of(grads.begin(), grads.end(), [](const Tensor& t) { return t.defined(); });
     Grads out;
     if (any) {
       if (!node->wants_undefined())
@@ -234,6 +236,13 @@ struct Run {
 
 }  // namespace
 
+Edge root_edge(const Tensor& r, size_t i) {
+  Edge e = gradient_edge(r);
+  RL_CHECK(e, "backward: root ", i, " (", Describe{r}, ") does not require grad and has no grad_fn",
+           hint("make an input require gradients with requires_grad=True, and compute the loss with grad mode on"));
+  return e;
+}
+
 std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const Tensor> grads,
                                  std::span<const Edge> inputs, const BackwardOptions& options) {
   Run run;
@@ -247,9 +256,7 @@ std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const 
   SmallVec<Edge, 1> edges;
   for (size_t i = 0; i < roots.size(); i++) {
     const Tensor& r = roots[i];
-    Edge e = gradient_edge(r);
-    RL_CHECK(e, "backward: root ", i, " (", Describe{r}, ") does not require grad and has no grad_fn",
-             hint("make an input require gradients with requires_grad=True, and compute the loss with grad mode on"));
+    Edge e = root_edge(r, i);
     auto [at, fresh] = run.table.insert(e.node.get());
     if (fresh) stack.push_back(at);
     root_entries.push_back(at);
@@ -257,9 +264,7 @@ std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const 
   }
   run.discover(stack);
   for (size_t i = 0; i < inputs.size(); i++) {
-    RL_CHECK(inputs[i], "grad: input ", i, " does not require grad",
-             hint("call requires_grad_() on it before computing"));
-    auto* e = run.table.find(inputs[i].node.get());
+    auto* e = inputs[i] ? run.table.find(inputs[i].node.get()) : nullptr;
     if (!e) continue;
     run.next_capture[i] = e->capture;
     e->capture = i;

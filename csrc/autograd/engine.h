@@ -13,6 +13,8 @@ struct BackwardOptions {
   bool allow_unused = true;  // for accumulate == false
 };
 
+RL_API Edge root_edge(const Tensor& root, size_t i);  // where its gradient goes; raises where it needs none
+
 // Gradients of sum(roots * grads). With inputs and accumulate, only those leaves are written; with inputs and not
 // accumulate, returns one gradient (maybe undefined) for each input.
 RL_API std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const Tensor> grads,

@@ -40,17 +40,18 @@ static TensorImpl*& retained_of(Node& node, uint32_t nr) {
   return retain[nr];
 }
 
-// From now on t is the first output of `node`. Hooks stay with the value they were registered for, but retain_grad()
+// From now on t is an output of `node`. Hooks stay with the value they were registered for, but retain_grad()
 // means the tensor as it is when backward runs.
-static void set_grad_fn(const Tensor& t, Ref<Node> node) {
+static void set_grad_fn(const Tensor& t, Ref<Node> node, uint32_t nr = 0) {
   AutogradMeta& m = need_meta(t);
   if (m.retains_grad && m.grad_fn) {
     TensorImpl*& before = retained_of(*m.grad_fn, m.nr);
-    if (before == t.impl()) before = nullptr, retained_of(*node, 0) = t.impl();
+    if (before == t.impl()) before = nullptr, retained_of(*node, nr) = t.impl();
   }
+  if (m.hooks) m.hooks->pre.clear();
   m.requires_grad = false;
   m.grad_fn = std::move(node);
-  m.nr = 0;
+  m.nr = nr;
 }
 
 const Ref<Node>& grad_fn(const Tensor& t) {
@@ -186,6 +187,13 @@ void rebase_history(const Tensor& t, Ref<Node> node) {
   set_grad_fn(t, std::move(node));
 }
 
+void replace_history(const Tensor& t, Ref<Node> node) {
+  uint32_t nr = node->outputs.size();
+  node->outputs.emplace_back(t);
+  set_grad_fn(t, std::move(node), nr);
+  if (ViewInfo* view = t.impl()->autograd->view.get()) view->version = t.version();
+}
+
 void retain_grad(const Tensor& t) {
   RL_CHECK(t.requires_grad(), "retain_grad() needs a tensor that requires grad",
            hint("call requires_grad_() first, or compute it from one that does"));
@@ -202,6 +210,22 @@ Tensor detach(const Tensor& t) {
   // Outside inference_mode() a detached tensor of it may be written to, and counts its writes itself.
   if (v.impl()->inference && !inference_mode) v.impl()->own_version = make_ref<VersionCounter>();
   return v;
+}
+
+void detach_(const Tensor& t) {
+  RL_CHECK(!is_view(t), "detach_() on a view is not allowed, since its base would keep the history",
+           hint("use detach(), which gives a new tensor"));
+  AutogradMeta* m = t.impl()->autograd;
+  if (!m) return;
+  if (m->grad_fn && m->grad_fn->hooks)  // those on this tensor stay with it, should it become a leaf that requires grad
+    for (auto& [nr, hook] : m->grad_fn->hooks->tensor) {
+      if (nr != m->nr) continue;
+      if (!m->hooks) m->hooks = std::make_unique<LeafHooks>();
+      m->hooks->pre.push_back(hook);
+    }
+  m->grad_fn.reset();
+  m->requires_grad = false;
+  m->nr = 0;
 }
 
 Tensor variable_data(const Tensor& t) {

@@ -52,8 +52,12 @@ RL_API void mark_view(const Tensor& view, const Tensor& base, ViewMadeBy);  // o
 RL_API void check_inplace(const Tensor& t, bool recording, const char* op);
 RL_API void rebase_history(const Tensor& t, Ref<Node> node);  // after an in-place operation recorded as node
 
+// t becomes a further output of `node`: for operations that change how t sees its memory, and for no views.
+RL_API void replace_history(const Tensor& t, Ref<Node> node);
+
 RL_API void retain_grad(const Tensor& t);
 RL_API Tensor detach(const Tensor& t);         // shares memory and version counter
+RL_API void detach_(const Tensor& t);          // forgets its history
 RL_API Tensor variable_data(const Tensor& t);  // `.data`: a version counter of its own
 
 inline bool requires_grad(const Tensor& t) {

@@ -89,8 +89,8 @@ Grads AccumulateGrad::run(Grads&& grads) {
     }
   RL_CHECK(!g || !m.grad_fn, "a leaf that the graph leads to has since become the result of ", m.grad_fn->name(),
            ": it was detached and written to in place", hint("use detach(), which gives a new tensor"));
-  if (!m.requires_grad) return {};  // no longer: detach_() or requires_grad_(False) since the graph was made
-  if (g) {
+  // It may not require grad any longer: detach_() or requires_grad_(False) since the graph was made.
+  if (g && m.requires_grad) {
     hold_gil = true;  // no other thread may come between reading and writing .grad
     struct Restore {
       ~Restore() { hold_gil = false; }

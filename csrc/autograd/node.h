@@ -86,6 +86,7 @@ struct RL_API Node : RefCounted {
   virtual void release_saved() {}  // sets `released` if there was something
   virtual void for_each_saved(void (*)(const Tensor&, void*), void*) const {}
   virtual bool wants_undefined() const { return false; }  // false: undefined gradients arrive as zeros
+  virtual bool runs_on_nothing() const { return false; }  // also where no gradient came at all
   virtual void* python_self() const { return nullptr; }   // of a Function written in Python: its ctx object
   NodeHooks& need_hooks() {
     if (!hooks) hooks = std::make_unique<NodeHooks>();

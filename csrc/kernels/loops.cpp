@@ -430,8 +430,9 @@ void copy_same(Plan plan, int size) {
 void copy_into(const Tensor& to, const Tensor& from) {
   Dims shape = to.sizes() == from.sizes() ? to.sizes() : broadcast_shapes(to.sizes(), from.sizes());
   RL_CHECK(to.sizes() == shape, "copy_: a source of shape ", from.sizes(), " does not broadcast to ", to.sizes());
+  if (to.numel() == 0 || (!to.is_meta() && !from.is_meta() && same_view(to, from))) return;
   check_writable("copy_", to);
-  if (to.numel() == 0 || to.is_meta() || same_view(to, from)) return;
+  if (to.is_meta()) return;
   RL_CHECK_KIND(!from.is_meta(), NotImplemented, "cannot copy out of a tensor on the meta device: it has no values");
   Tensor source = overlaps(to, from) ? clone(from) : from;
   Plan plan;

@@ -336,8 +336,7 @@ struct Narrow {
 // --- The same tensor with another geometry
 // ------------------------------------------------------------------------------
 
-// Makes self the view that `V` would return. The node is that of the view; a view of something takes its gradient
-// through its base, as after any in-place operation.
+// Makes self the view that `V` would return.
 template <class V, class... A>
 Tensor become(const Tensor& self, const char* name, const A&... a) {
   bool recording = requires_grad(self) && tls.grad_enabled;
@@ -356,54 +355,65 @@ Tensor become(const Tensor& self, const char* name, const A&... a) {
   p->sizes = v.sizes(), p->strides = v.strides(), p->offset = v.offset();
   p->refresh();
   self.bump_version();
-  if (recording && is_view(self)) {
-    p->autograd->view->version = self.version() - 1;
-    grad_fn(self);
-  } else if (recording) {
-    rebase_history(self, node);
-  }
+  if (recording) replace_history(self, node);
   return self;
 }
+
+// In place, nodes have names of their own.
+template <class V>
+struct Own;
+#define RL_OWN(V, name)                     \
+  template <>                               \
+  struct Own<V> : V {                       \
+    static constexpr auto node_name = name; \
+  };
+RL_OWN(T, "TBackward1")
+RL_OWN(Transpose, "TransposeBackward1")
+RL_OWN(Unsqueeze, "UnsqueezeBackward1")
+RL_OWN(SqueezeAll, "SqueezeBackward3")
+RL_OWN(Squeeze, "SqueezeBackward4")
+RL_OWN(SqueezeDims, "SqueezeBackward5")
+#undef RL_OWN
 
 struct TransposeInplace {
   static constexpr auto schema = "transpose_(Tensor self, int dim0, int dim1) -> Tensor";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& x, int64_t a, int64_t b) { return become<Transpose>(x, schema, a, b); }
+  Tensor forward(Ctx&, const Tensor& x, int64_t a, int64_t b) { return become<Own<Transpose>>(x, schema, a, b); }
 };
 struct SwapaxesInplace {
   static constexpr auto schema = "swapaxes_(Tensor self, int axis0, int axis1) -> Tensor";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& x, int64_t a, int64_t b) { return become<Transpose>(x, schema, a, b); }
+  Tensor forward(Ctx&, const Tensor& x, int64_t a, int64_t b) { return become<Own<Transpose>>(x, schema, a, b); }
 };
 struct SwapdimsInplace {
   static constexpr auto schema = "swapdims_(Tensor self, int dim0, int dim1) -> Tensor";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& x, int64_t a, int64_t b) { return become<Transpose>(x, schema, a, b); }
+  Tensor forward(Ctx&, const Tensor& x, int64_t a, int64_t b) { return become<Own<Transpose>>(x, schema, a, b); }
 };
 struct TInplace {
   static constexpr auto schema = "t_(Tensor self) -> Tensor";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& x) { return become<T>(x, schema); }
+  Tensor forward(Ctx&, const Tensor& x) { return become<Own<T>>(x, schema); }
 };
 struct UnsqueezeInplace {
   static constexpr auto schema = "unsqueeze_(Tensor self, int dim) -> Tensor";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& x, int64_t d) { return become<Unsqueeze>(x, schema, d); }
+  Tensor forward(Ctx&, const Tensor& x, int64_t d) { return become<Own<Unsqueeze>>(x, schema, d); }
 };
 struct SqueezeAllInplace {
   static constexpr auto schema = "squeeze_(Tensor self) -> Tensor";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& x) { return become<SqueezeAll>(x, schema); }
+  Tensor forward(Ctx&, const Tensor& x) { return become<Own<SqueezeAll>>(x, schema); }
 };
 struct SqueezeInplace {
   static constexpr auto schema = "squeeze_(Tensor self, int dim) -> Tensor";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& x, int64_t d) { return become<Squeeze>(x, schema, d); }
+  Tensor forward(Ctx&, const Tensor& x, int64_t d) { return become<Own<Squeeze>>(x, schema, d); }
 };
 struct SqueezeDimsInplace {
   static constexpr auto schema = "squeeze_(Tensor self, int[] dim) -> Tensor";
   static constexpr Kind kind = Kind::composite;
-  Tensor forward(Ctx&, const Tensor& x, IntSpan d) { return become<SqueezeDims>(x, schema, d); }
+  Tensor forward(Ctx&, const Tensor& x, IntSpan d) { return become<Own<SqueezeDims>>(x, schema, d); }
 };
 
 RL_BIND(AsStrided, both)

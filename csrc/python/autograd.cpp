@@ -130,11 +130,13 @@ void bind_autograd(nb::module_& m) {
         std::vector<Tensor> r = tensors_of(roots), g = tensors_of(grads), in;
         std::vector<Edge> edges;
         if (!inputs.is_none()) {
+          for (size_t i = 0; i < r.size(); i++) root_edge(r[i], i);  // a bad root is told before inputs are touched
           in = tensors_of(nb::cast<nb::sequence>(inputs));
           for (size_t i = 0; i < in.size(); i++) {
-            edges.push_back(gradient_edge(in[i]));
-            RL_CHECK(edges.back(), "grad: input ", i, " (", Describe{in[i]}, ") does not require grad",
+            RL_CHECK(in[i].requires_grad(), "grad: input ", i, " (", Describe{in[i]}, ") does not require grad",
                      hint("call requires_grad_() on it before computing"));
+            edges.push_back(gradient_edge(in[i]));
+            if (accumulate) retain_grad(in[i]);  // results are written too, where they are named
           }
         }
         BackwardOptions o{retain_graph, create_graph, accumulate, allow_unused};

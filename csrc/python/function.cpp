@@ -31,7 +31,12 @@ struct TableHook final : Hook {
     nb::list hooks = nb::steal<nb::list>(checked(PyDict_Values(table)));
     for (nb::handle hook : hooks) {
       switch (place) {
-        case after_accumulate: steal(PyObject_CallOneArg(hook.ptr(), nb::steal(wrap(grads[0])).ptr())); break;
+        case after_accumulate: {
+          nb::object r = steal(PyObject_CallOneArg(hook.ptr(), nb::steal(wrap(grads[0])).ptr()));
+          RL_CHECK(r.is_none(), "a hook that runs after the gradient is accumulated must return None, not ",
+                   Py_TYPE(r.ptr())->tp_name, hint("change leaf.grad inside the hook"));
+          break;
+        }
         case of_tensor: {
           nb::object r = steal(PyObject_CallOneArg(hook.ptr(), nb::steal(wrap(grads[0])).ptr()));
           if (r.is_none()) break;
@@ -124,6 +129,7 @@ struct FunctionNode final : Node {
     ctx.saved.clear();
   }
   bool wants_undefined() const override { return !materialize; }
+  bool runs_on_nothing() const override { return true; }
   Grads run(Grads&& grads) override {
     static PyObject* method = PyUnicode_InternFromString("_run_backward");
     nb::tuple args = to_tuple(grads);
@@ -156,14 +162,29 @@ NodeHandle begin_function(nb::object ctx, nb::object link, std::string name, nb:
   return {Ref<Node>(std::move(node))};
 }
 
+bool contains(nb::sequence s, const Tensor& t) {
+  for (nb::handle h : s)
+    if (is_tensor(h.ptr()) && unwrap(h.ptr()).is_same(t)) return true;
+  return false;
+}
+
+// An output as a Function gives it away: an input is returned as a view of it, so that its own history stays; views
+// cannot be written to with grad mode on, since that would put another node in the place of the Function's.
+Tensor given_away(const Tensor& t, bool is_input, size_t outputs) {
+  if (is_input) {
+    Tensor view = alias(t);
+    mark_view(view, t, ViewMadeBy::CustomFunction);
+    return view;
+  }
+  if (is_view(t))
+    t.impl()->autograd->view->made_by = outputs > 1 ? ViewMadeBy::MultiOutput : ViewMadeBy::CustomFunction;
+  else if (t.requires_grad()) return alias(t);
+  return t;
+}
+
 // After forward: outputs get their history, what was saved is put away. Returns the outputs, some of them as new views.
 nb::list end_function(NodeHandle& handle, nb::list outputs, nb::sequence inputs, nb::sequence dirty, nb::sequence plain,
                       nb::object to_save, bool materialize) {
-  auto contains = [](nb::sequence s, const Tensor& t) {
-    for (nb::handle h : s)
-      if (is_tensor(h.ptr()) && unwrap(h.ptr()).is_same(t)) return true;
-    return false;
-  };
   auto* node = static_cast<FunctionNode*>(handle.node.get());
   node->materialize = materialize;
   nb::list result;
@@ -181,27 +202,20 @@ nb::list end_function(NodeHandle& handle, nb::list outputs, nb::sequence inputs,
     bool is_input = contains(inputs, t), is_dirty = contains(dirty, t), is_plain = contains(plain, t);
     if (is_dirty) {
       RL_CHECK(is_input, "mark_dirty: a tensor that is no input of the Function was marked");
+      t.bump_version();  // forward has written, even if it should not have
       check_inplace(t, true, node->title.c_str());
+      t.set_grad(Tensor());  // as PyTorch: it was that of another value
       if (is_view(t)) {
         RL_CHECK(outputs.size() == 1, "a Function that writes to a view in place may return nothing else");
         rebase_history(t, handle.node);
       } else {
-        AutogradMeta& m = need_meta(t);
-        m.requires_grad = false;
-        set_history(t, handle.node);
+        replace_history(t, handle.node);
       }
     } else if (is_plain) {
       if (is_input) t = detach(t);
       node->outputs.emplace_back(t);
     } else {
-      if (is_input || t.requires_grad()) {
-        // An input returned as it is: a view of it, so that its own history stays.
-        Tensor source = t;
-        t = alias(source);
-        if (is_input) mark_view(t, source, ViewMadeBy::CustomFunction);
-      } else if (is_view(t)) {
-        t.impl()->autograd->view->made_by = outputs.size() > 1 ? ViewMadeBy::MultiOutput : ViewMadeBy::CustomFunction;
-      }
+      t = given_away(t, is_input, outputs.size());
       set_history(t, handle.node);
     }
     result.append(t.is_same(originals.back()) ? nb::borrow(h) : nb::steal(wrap(t)));
@@ -224,9 +238,25 @@ nb::list end_function(NodeHandle& handle, nb::list outputs, nb::sequence inputs,
       int own = -1;
       for (size_t i = 0; i < originals.size(); i++)
         if (originals[i] && originals[i].is_same(t)) own = int(i);
-      if (own >= 0) node->ctx.saved.push_back({alias(t), t.version(), own});
-      else node->ctx.saved.push_back({t, t.version(), -1, !t.is_leaf()});
+      if (own >= 0) {
+        node->ctx.saved.push_back({alias(t), t.version(), own});
+      } else {
+        node->ctx.save(t);
+        node->ctx.saved.back().has_history = false;  // its backward may use what was detached
+      }
     }
+  return result;
+}
+
+// The same where nothing was recorded.
+nb::list end_unrecorded(nb::list outputs, nb::sequence inputs, nb::sequence dirty) {
+  nb::list result;
+  for (nb::handle h : outputs) {
+    Tensor t = is_tensor(h.ptr()) ? unwrap(h.ptr()) : Tensor(), given = t;
+    if (t && contains(dirty, t)) t.bump_version();
+    else if (t && (contains(inputs, t) || is_view(t))) given = given_away(t, contains(inputs, t), outputs.size());
+    result.append(given.is_same(t) ? nb::borrow(h) : nb::steal(wrap(given)));
+  }
   return result;
 }
 
@@ -267,6 +297,7 @@ void bind_function(nb::module_& m) {
       .def("sequence", [](const NodeLink& l) { return node_of(l).sequence; })
       .def("__bool__", [](const NodeLink& l) { return l.node != nullptr; });
   m.def("_begin_function", begin_function);
+  m.def("_end_unrecorded", end_unrecorded);
   m.def("_end_function", end_function, nb::arg("handle"), nb::arg("outputs"), nb::arg("inputs"), nb::arg("dirty"),
         nb::arg("plain"), nb::arg("to_save").none(), nb::arg("materialize"));
 }

@@ -102,7 +102,15 @@ int set_data(PyObject* o, PyObject* value, void*) {
   return guarded_int([&] {
     Tensor t = self_of(o), from = unwrap(value);
     TensorImpl *a = t.impl(), *b = from.impl();
+    RL_CHECK(a->inference == b->inference || !a->inference,
+             "data: a tensor made under inference_mode() cannot take the memory of one that was not",
+             hint("clone() it first"));
     if (from.requires_grad() && !from.is_leaf()) from = detach(from), b = from.impl();
+    if (!a->own_version && !a->inference) {  // it goes on counting its own writes
+      auto counter = make_ref<VersionCounter>();
+      counter->value = t.version();
+      a->own_version = std::move(counter);
+    }
     a->storage = b->storage;
     a->offset = b->offset;
     a->sizes = b->sizes;
@@ -174,10 +182,7 @@ PyObject* detach_method(PyObject* o, PyObject*) {
 }
 PyObject* detach_inplace(PyObject* o, PyObject*) {
   return guarded([&] {
-    Tensor t = self_of(o);
-    RL_CHECK(!is_view(t), "detach_() on a view is not allowed, since its base would keep the history",
-             hint("use detach(), which gives a new tensor"));
-    if (AutogradMeta* m = t.impl()->autograd) m->grad_fn.reset(), m->requires_grad = false, m->nr = 0;
+    detach_(self_of(o));
     return Py_NewRef(o);
   });
 }

@@ -333,7 +333,7 @@ def register_post_accumulate_grad_hook(self, hook):
 
     if not self.requires_grad:
         raise RuntimeError("register_post_accumulate_grad_hook: this tensor does not require grad")
-    if not self.is_leaf:
+    if self.grad_fn is not None:
         raise RuntimeError("register_post_accumulate_grad_hook: only leaves accumulate, and this tensor is none")
     return _add_hook(_C._post_accumulate_hooks(self), hook)
 

@@ -220,11 +220,12 @@ class Function(metaclass=FunctionMeta):
                 cls.setup_context(ctx, args, result)
         finally:
             _C._set_grad_enabled(grad_mode)
-        if handle is None:
-            return result
         single = not isinstance(result, tuple)
         outputs = [result] if single else list(result)
-        outputs = _C._end_function(handle, outputs, tensors, ctx._dirty, ctx._plain, ctx._to_save, ctx._materialize)
+        if handle is None:
+            outputs = _C._end_unrecorded(outputs, tensors, ctx._dirty)
+        else:
+            outputs = _C._end_function(handle, outputs, tensors, ctx._dirty, ctx._plain, ctx._to_save, ctx._materialize)
         ctx._to_save = None
         return outputs[0] if single else tuple(outputs)
 
