@@ -29,6 +29,7 @@ TOO_LARGE: dict[str, Callable[[], Any]] = {
     "as_strided": lambda: matrix.as_strided((3, 3), (MOST, MOST)),
     "resize_": lambda: torch.zeros(3)[1:].resize_(MOST),
     "arange": lambda: torch.arange(-(2**63), MOST),
+    "conv2d, padding and stride": lambda: F.conv2d(image, kernel, padding=2**60, stride=2**60),
     "conv2d, padding": lambda: F.conv2d(image, kernel, padding=MOST),
     "conv2d, dilation": lambda: F.conv2d(image, kernel, dilation=MOST),
     "conv2d, dilation, same": lambda: F.conv2d(image, kernel, dilation=MOST, padding="same"),
@@ -58,6 +59,8 @@ WITHIN: dict[str, tuple[Callable[[], Any], Any]] = {
     "diagonal": (lambda: matrix.diagonal(-(2**63)), []),
     "arange's step": (lambda: torch.arange(-(2**63), MOST, 2**62), [-(2**63), -(2**62), 0, 2**62]),
     "conv2d's stride": (lambda: F.conv2d(image, kernel, stride=MOST), [[[[54.0]]]]),
+    "conv2d's stride, a kernel of one": (lambda: F.conv2d(image, kernel[..., :1, :1], stride=MOST), [[[[0.0]]]]),
+    "conv2d's dilation, a kernel of one": (lambda: F.conv2d(image, kernel[..., :1, :1], dilation=MOST), image.numpy()),
     "max_pool2d's stride": (lambda: F.max_pool2d(image, 2, MOST), [[[[6.0]]]]),
     "max_pool2d's stride, ceil_mode": (lambda: F.max_pool2d(image, 2, MOST, ceil_mode=True), [[[[6.0]]]]),
     "a dimension beyond an empty one": (lambda: torch.empty(0, MOST, MOST)[:, MOST - 1, 1], []),
@@ -77,6 +80,17 @@ def test_backward_of_roll() -> None:
     np.testing.assert_array_equal(x.grad.numpy(), np.roll(matrix.numpy(), 2**63 % 3, 1))
 
 
+def test_backward_of_conv2d_with_a_step_never_taken() -> None:
+    for groups in (1, 4):  # the depthwise kernels are others
+        x = torch.ones(1, 4, 5, 5, requires_grad=True)
+        w = torch.ones(8, 4 // groups, 3, 3, requires_grad=True)
+        F.conv2d(x, w, stride=MOST, groups=groups).sum().backward()
+        expected = np.zeros((1, 4, 5, 5))
+        expected[..., :3, :3] = 8 // groups
+        np.testing.assert_array_equal(x.grad.numpy(), expected)
+        assert (w.grad == 1).all()
+
+
 @pytest.mark.parametrize("layout", ["contiguous", "channels_last"])
 def test_pooling_window_of_mostly_padding(layout: str) -> None:
     """Such a window takes no longer than its part inside of the image."""
@@ -92,11 +106,50 @@ def test_pooling_window_of_mostly_padding(layout: str) -> None:
     assert F.avg_pool2d(x, size, 1, size // 2).abs().max() < 1e-30
 
 
+@pytest.mark.parametrize("shape", [(3, 1, 0), (3, 0), (0, 3), (2, 0, 4), (2, 3, 0, 4), (1,) * 20 + (0,)])
+def test_batch_norm_of_nothing(shape: tuple[int, ...]) -> None:
+    x = torch.zeros(shape, requires_grad=True)
+    mean, var = torch.zeros(shape[1]), torch.ones(shape[1])
+    for training in (True, False):
+        y = F.batch_norm(x, mean, var, training=training)
+        assert y.shape == shape
+        y.sum().backward()
+        assert x.grad.shape == shape
+
+
 def test_meta_tensor_without_dimensions_has_no_list() -> None:
     nothing = torch.zeros((), device="meta")
     for read in [nothing.tolist, lambda: torch.tensor([nothing]), lambda: matrix[[nothing]]]:
         with pytest.raises(RuntimeError, match="meta"):
             read()
+
+
+def test_memory_that_is_not_aligned() -> None:
+    """It is copied, as kernels may not read it."""
+    values = np.arange(8, dtype=np.float32)
+    memory = bytearray(b"x" + values.tobytes())
+    odd = np.frombuffer(memory, np.float32, offset=1)
+    packed = np.zeros(3, dtype=[("flag", "u1"), ("value", "f8")])["value"]
+    with pytest.warns(UserWarning, match="is a copy"):
+        assert torch.from_numpy(odd).tolist() == values.tolist()
+    with pytest.warns(UserWarning, match="is a copy"):
+        assert torch.frombuffer(memory, dtype=torch.float32, offset=1).tolist() == values.tolist()
+    with pytest.warns(UserWarning, match="is a copy"):
+        assert torch.from_dlpack(odd).tolist() == values.tolist()
+    assert torch.tensor(odd).tolist() == values.tolist()
+    assert torch.tensor(packed).tolist() == [0, 0, 0]
+    whole = torch.frombuffer(memory, dtype=torch.uint8, offset=1)
+    whole[0] = 7
+    assert memory[1] == 7  # where nothing stands against it, memory is shared
+
+
+def test_what_is_no_size() -> None:
+    with pytest.raises(TypeError, match="a size must be an integer, not a str"):
+        torch.zeros(2, "3")
+    with pytest.raises(OverflowError, match="the size 1180591620717411303424 does not fit"):
+        torch.zeros(2, 2**70)
+    with pytest.raises(TypeError, match="a tensor whose shape to take, got a int"):
+        torch.zeros_like(3)
 
 
 def test_to_names_the_type_it_does_not_know() -> None:

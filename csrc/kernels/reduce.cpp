@@ -85,10 +85,12 @@ struct Layout {
       bool goes = gone >> d & 1;
       if (!goes || keepdim) at--;
       if (x.sizes()[d] == 1) continue;
+      if (x.numel() == 0 && goes) continue;  // nothing is read, and the strides may be anything
       if (goes) {
         insert_sorted(reduced, {x.sizes()[d], x.strides()[d] * item, 0, 0});
       } else {
-        insert_sorted(kept, {x.sizes()[d], x.strides()[d] * item, out.strides()[at] * out_item, parameter});
+        insert_sorted(kept,
+                      {x.sizes()[d], x.numel() ? x.strides()[d] * item : 0, out.strides()[at] * out_item, parameter});
         parameter *= x.sizes()[d];
       }
     }

@@ -220,6 +220,13 @@ struct Conv2d {
              "), more than the padded input's (", room_h, ", ", room_w, ")");
     s.h_out = (room_h - reach_h) / s.stride_h + 1;
     s.w_out = (room_w - reach_w) / s.stride_w + 1;
+    // Kernels reckon with steps and padded images: steps that are never taken may be anything, the others are smaller.
+    if (s.h_out == 1) s.stride_h = 1;
+    if (s.w_out == 1) s.stride_w = 1;
+    if (s.kh == 1) s.dil_h = 1;
+    if (s.kw == 1) s.dil_w = 1;
+    RL_CHECK(saturating_product({s.n, std::max<int64_t>(s.c_in, 1), room_h, room_w, 64}) < INT64_MAX, "conv2d: input ",
+             x.sizes(), " with padding ", padding, " is larger than any memory");
     return apply<Convolution>(s, x, weight, bias);
   }
 };

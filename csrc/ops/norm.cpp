@@ -32,6 +32,7 @@ struct BatchNorm {
       if (!t.is_contiguous(f)) t = kernels::clone(t, f);
       s = {.n = x.sizes()[0], .channels = x.sizes()[1], .inner = 1};
       for (int64_t i = 2; i < x.dim(); i++) (channels_last ? s.n : s.inner) *= x.sizes()[i];
+      if (x.numel() == 0) s.n = 0, s.inner = 1;
     }
   };
 

@@ -65,18 +65,20 @@ nb::object from_nested(nb::object data, std::optional<nb::object> dtype) {
   return nb::steal(wrap(t));
 }
 
+int64_t size_from(nb::handle h) {
+  RL_CHECK_KIND(PyIndex_Check(h.ptr()), Type, "a size must be an integer, not a ", Py_TYPE(h.ptr())->tp_name);
+  nb::object i = steal(PyNumber_Index(h.ptr()));
+  int overflow;
+  long long v = PyLong_AsLongLongAndOverflow(i.ptr(), &overflow);
+  RL_CHECK_KIND(!overflow, Overflow, "the size ", nb::str(i).c_str(), " does not fit 64 bits");
+  return v;
+}
 Dims dims_of(nb::handle h) {
   Dims d;
   if (PyTuple_Check(h.ptr()) || PyList_Check(h.ptr())) {
-    for (nb::handle x : h) {
-      Py_ssize_t v = PyNumber_AsSsize_t(x.ptr(), PyExc_OverflowError);
-      if (v == -1 && PyErr_Occurred()) throw PythonError();
-      d.push_back(v);
-    }
+    for (nb::handle x : h) d.push_back(size_from(x));
   } else {
-    Py_ssize_t v = PyNumber_AsSsize_t(h.ptr(), PyExc_OverflowError);
-    if (v == -1 && PyErr_Occurred()) throw PythonError();
-    d.push_back(v);
+    d.push_back(size_from(h));
   }
   return d;
 }

@@ -10,6 +10,22 @@
 namespace rushlight::python {
 namespace {
 
+// Kernels want every element at a multiple of its size. Memory that has them elsewhere (from an odd byte of a file on,
+// in a packed struct) is copied.
+Tensor aligned(Tensor t) {
+  Storage& s = *t.storage();
+  if (!s.nbytes || reinterpret_cast<uintptr_t>(s.data) % t.itemsize() == 0) return t;
+  auto own = Storage::make(s.nbytes);
+  std::memcpy(own->data, s.data, s.nbytes);
+  t.impl()->storage = std::move(own);
+  if (PyErr_WarnEx(PyExc_UserWarning,
+                   "the elements of this memory do not lie at multiples of their size, so the tensor is a copy: what "
+                   "is written to one does not show in the other\n  hint: copy the memory first",
+                   1) < 0)
+    throw PythonError();
+  return t;
+}
+
 // --- Buffers ---------------------------------------------------------------------------------------------------------
 
 DType dtype_of_format(const char* f, Py_ssize_t size) {
@@ -89,7 +105,7 @@ Tensor from_array(nb::object array) {
   t.impl()->sizes = sizes;
   t.impl()->strides = strides;
   t.impl()->refresh();
-  return t;
+  return aligned(std::move(t));
 }
 
 // frombuffer: flat, any object with a buffer.
@@ -128,7 +144,7 @@ Tensor from_buffer(nb::object buffer, nb::object dtype, int64_t count, int64_t o
   t.impl()->sizes = Dims{count};
   t.impl()->strides = Dims{1};
   t.impl()->refresh();
-  return t;
+  return aligned(std::move(t));
 }
 
 // --- DLPack (version 0.x, the struct that all array libraries share) -------------------------------------------------
@@ -225,7 +241,7 @@ Tensor from_dlpack(nb::object capsule) {
   t.impl()->storage = std::move(storage);
   t.impl()->sizes = sizes, t.impl()->strides = strides;
   t.impl()->refresh();
-  return t;
+  return aligned(std::move(t));
 }
 
 // --- Memory of several processes -------------------------------------------------------------------------------------

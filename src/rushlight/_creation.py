@@ -122,7 +122,7 @@ def _from_array(data, dtype):
     array = numpy.asarray(data)
     if any(s < 0 for s in array.strides):
         array = array.copy()
-    if not array.flags.writeable:
+    if not array.flags.writeable or not array.flags.aligned:
         array = array.copy()
     result = from_numpy(array)
     return result if dtype is None else result.to(dtype)
@@ -130,6 +130,9 @@ def _from_array(data, dtype):
 
 def from_numpy(array) -> Tensor:
     """A tensor over the memory of a NumPy array: writes to one show in the other.
+
+    An array whose elements do not lie at multiples of their size (``array.flags.aligned`` tells) is copied, with a
+    warning.
 
     Raises:
         TypeError: for what is no array, or an element type that tensors do not have.
@@ -219,6 +222,8 @@ def full(
 
 
 def _like(input, dtype, device, memory_format, requires_grad):
+    if not isinstance(input, Tensor):
+        raise TypeError(f"expected a tensor whose shape to take, got a {type(input).__name__}")
     result = _C._empty_like(input, dtype, 1 if memory_format is None else memory_format._number)
     if device is not None and str(device) != str(input.device):
         result = _C._empty_strided(result.shape, result.stride(), result.dtype, device)
@@ -340,7 +345,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
 
 @overridable
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor:
-    """A one-dimensional tensor over the memory of any object with a buffer.
+    """A one-dimensional tensor over the memory of any object with a buffer; a copy, with a warning, where its elements
+    do not lie at multiples of their size.
 
     Args:
         dtype: of the elements.

@@ -73,7 +73,7 @@ void map_channels(const Channels& s, F f) {
     });
     return;
   }
-  parallel_for(0, s.n, 1 + kGrain / s.channels, [&](int64_t begin, int64_t end) {
+  parallel_for(0, s.n, 1 + kGrain / (s.channels + 1), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++)
       for_vectors<V>(s.channels, [&](int64_t c, auto lanes) {
         f(i * s.channels + c, lanes, [&](const T* p, T otherwise) { return p ? load<V>(p + c, lanes) : V(otherwise); });

@@ -31,12 +31,14 @@ constexpr T lowest() {
   else return T(-__builtin_inf());
 }
 
+// Integers wrap around; Vec sees to that itself, single ones are computed with as unsigned.
 struct Sum {
   template <class T>
   static constexpr T identity = 0;
   template <class V>
   static RL_INLINE V join(V a, V b) {
-    return a + b;
+    if constexpr (std::is_integral_v<V>) return V(std::make_unsigned_t<V>(a) + std::make_unsigned_t<V>(b));
+    else return a + b;
   }
 };
 struct Product {
@@ -44,7 +46,8 @@ struct Product {
   static constexpr T identity = 1;
   template <class V>
   static RL_INLINE V join(V a, V b) {
-    return a * b;
+    if constexpr (std::is_integral_v<V>) return V(std::make_unsigned_t<V>(a) * std::make_unsigned_t<V>(b));
+    else return a * b;
   }
 };
 struct Max {

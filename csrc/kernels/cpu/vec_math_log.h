@@ -14,12 +14,14 @@ struct LogReduced {
 template <class T>
 constexpr typename Lanes<T>::Int kLowestMantissa = is_float<T> ? 0x3f2aaaab : 0x3fe6a09e667f3bcd;
 
-// e of a positive normal x, as a number.
+// e of a positive normal x, as a number. Of others, whose bits wrap around here, it is of no use, and not used.
 template <class T>
 RL_INLINE Vec<T> log_exponent(Vec<T> x) {
   using V = Vec<T>;
+  using Unsigned = typename V::Unsigned;
   constexpr auto one = typename Lanes<T>::Int(Format<T>::bias) << Format<T>::mantissa_bits;
-  const auto biased = (typename V::Unsigned)(x.bits() + (one - kLowestMantissa<T>)) >> Format<T>::mantissa_bits;
+  constexpr std::make_unsigned_t<typename Lanes<T>::Int> up = one - kLowestMantissa<T>;
+  const auto biased = ((Unsigned)x.v + up) >> Format<T>::mantissa_bits;
   const V to_integer = Format<T>::to_integer;  // its low bits are free to take the exponent
   return V::from_bits(to_integer.bits() + (typename V::Ints)biased) - (to_integer + T(Format<T>::bias));
 }
@@ -57,7 +59,9 @@ RL_INLINE LogReduced<T> reduce_log(Vec<T> x, bool normal) {
     x = select(small, x * T(1ll << Format<T>::mantissa_bits), x);
   }
   const V e = log_exponent(x);
-  const V f = V::from_bits(x.bits() - ((e + Format<T>::to_integer).bits() << Format<T>::mantissa_bits)) - 1;
+  using Unsigned = typename V::Unsigned;
+  const auto scale = (Unsigned)(e + Format<T>::to_integer).v << Format<T>::mantissa_bits;
+  const V f = V::from_bits((typename V::Ints)((Unsigned)x.v - scale)) - 1;
   return {e + shift, f, V(0)};
 }
 
