@@ -7,7 +7,7 @@ namespace rushlight::kernels {
 
 static Isa detect() {
   Isa best = Isa::portable;
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(RL_PORTABLE_ONLY)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
     best = Isa::avx2;

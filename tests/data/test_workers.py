@@ -146,10 +146,7 @@ def test_failing_set_up():
         (lambda: os._exit(7), r"exited with code 7"),
         (lambda: sys.exit(3), r"exited with code 3"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), r"killed by SIGKILL \(signal 9\)(.|\n)*memory"),
-        (
-            crash,
-            r"killed by SIGSEGV \(signal 11\)(.|\n)*faulthandler",
-        ),
+        pytest.param(crash, r"killed by SIGSEGV \(signal 11\)(.|\n)*faulthandler", id="crash"),
     ],
 )
 def test_a_worker_that_dies(action, words):

@@ -23,7 +23,7 @@ RL_API Isa current_isa();  // RUSHLIGHT_ISA=portable|avx2|avx512 lowers it, for 
     namespace RL_ISA {              \
     Ret name(__VA_ARGS__);          \
     }
-#elif defined(__x86_64__)
+#elif defined(__x86_64__) && !defined(RL_PORTABLE_ONLY)
   #define RL_KERNEL(Ret, name, ...)                                                     \
     namespace portable {                                                                \
     Ret name(__VA_ARGS__);                                                              \
