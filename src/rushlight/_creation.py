@@ -303,11 +303,18 @@ def arange(
     return _finish(_store(result, out), requires_grad)
 
 
-def range_(start, end=None, step=1, **options) -> Tensor:
-    """As :func:`arange`, with ``end`` included."""
+def range_(start, end=None, step=1, *, out=None, dtype=None, **options) -> Tensor:
+    """As :func:`arange`, with ``end`` included where a step meets it, and of the default dtype where none is given.
+
+    >>> import rushlight as rl
+    >>> rl.range(1, 4)
+    tensor([1., 2., 3., 4.])
+    """
     if end is None:
         start, end = 0, start
-    return arange(start, end + step * 0.5, step, dtype=options.pop("dtype", _C.get_default_dtype()), **options)
+    if step:
+        end = start + ((end - start) / step // 1 + 0.5) * step  # half a step beyond the last number
+    return arange(start, end, step, out=out, dtype=_dtype(dtype, out, _C.get_default_dtype()), **options)
 
 
 @overridable
@@ -324,10 +331,29 @@ def linspace(
 
 
 @overridable
-def logspace(start, end, steps, base=10.0, **options) -> Tensor:
-    """``steps`` numbers from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale."""
-    requires_grad = options.pop("requires_grad", False)
-    return _finish(base ** linspace(start, end, steps, **options), requires_grad)
+def logspace(
+    start,
+    end,
+    steps,
+    base=10.0,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+) -> Tensor:
+    """``steps`` numbers from ``base**start`` to ``base**end``, evenly spaced on a logarithmic scale.
+
+    >>> import rushlight as rl
+    >>> rl.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    dtype = _dtype(dtype, out, _C.get_default_dtype())
+    # Exponents between integers count for integers too.
+    exponents = linspace(start, end, steps, dtype=dtype if dtype.is_floating_point else _C.float64, device=device)
+    return _finish(_store((base**exponents).to(dtype), out), requires_grad)
 
 
 @overridable

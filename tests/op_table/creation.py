@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -76,6 +77,11 @@ def new_ref(value: Any) -> Callable:
     return lambda x, size, *fill, dtype=None: np.full(size, value, dtype or x.dtype)
 
 
+def new_errors(g: Gen) -> Iterator[Error]:
+    yield E(TypeError, g(2), (2,), dtpye="a slip of the keyboard")
+    yield E(TypeError, g(2), 2, size=(2,))
+
+
 def tensor_samples(g: Gen) -> Iterator[Sample]:
     dtype = Dtype(g.dtype)
     yield N([[1, 0], [3, 4]], dtype=dtype)
@@ -138,6 +144,17 @@ def arange_errors(g: Gen) -> Iterator[Error]:
     yield E(TypeError)
 
 
+def range_samples(g: Gen) -> Iterator[Sample]:
+    dtype = Dtype(g.dtype)
+    for bounds in [(1, 4), (0, 2.7), (3, 3), (5, 1, -1.5), (0, 1, 0.25), (0, 1, 0.1), (2,)]:
+        yield N(*bounds, dtype=dtype)
+
+
+def range_ref(start: float, end: float | None = None, step: float = 1, *, dtype: Any) -> np.ndarray:
+    start, end = (0, start) if end is None else (start, end)
+    return start + step * np.arange(math.floor((end - start) / step) + 1)
+
+
 def linspace_samples(g: Gen) -> Iterator[Sample]:
     dtype = Dtype(g.dtype)
     yield N(0, 1, 5, dtype=dtype)
@@ -146,6 +163,17 @@ def linspace_samples(g: Gen) -> Iterator[Sample]:
     yield N(1, 5, 1, dtype=dtype)
     yield N(1, 5, 0, dtype=dtype)
     yield N(10, -10, 100, dtype=dtype)
+
+
+def logspace_samples(g: Gen) -> Iterator[Sample]:
+    dtype = Dtype(g.dtype)
+    yield N(0, 1, 3, dtype=dtype)
+    yield N(0, 3, steps=4, base=2, dtype=dtype)
+    yield N(1, 5, 0, dtype=dtype)
+
+
+def logspace_ref(start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any) -> np.ndarray:
+    return np.logspace(start, end, steps, base=base).astype(dtype)
 
 
 def linspace_errors(g: Gen) -> Iterator[Error]:
@@ -194,9 +222,9 @@ CREATION = [
     Op("ones_like", like_samples(), like_ref(1), dtypes=ALL, result=named_dtype),
     Op("empty_like", like_samples(), None, dtypes=ALL, result=named_dtype),
     Op("full_like", like_samples(3), like_ref(3), dtypes=NUMBERS, result=named_dtype),
-    Op("Tensor.new_zeros", new_samples(), new_ref(0), dtypes=ALL, result=named_dtype, errors=None),
-    Op("Tensor.new_ones", new_samples(), new_ref(1), dtypes=ALL, result=named_dtype),
-    Op("Tensor.new_empty", new_samples(), None, dtypes=ALL, result=named_dtype),
+    Op("Tensor.new_zeros", new_samples(), new_ref(0), dtypes=ALL, result=named_dtype, errors=new_errors),
+    Op("Tensor.new_ones", new_samples(), new_ref(1), dtypes=ALL, result=named_dtype, errors=new_errors),
+    Op("Tensor.new_empty", new_samples(), None, dtypes=ALL, result=named_dtype, errors=new_errors),
     Op("Tensor.new_full", new_samples(3), new_ref(3), dtypes=NUMBERS, result=named_dtype),
     Op(
         "Tensor.new_tensor",
@@ -217,6 +245,10 @@ CREATION = [
         **NO_LAYOUT,
     ),
     Op("linspace", linspace_samples, lambda a, b, steps, dtype: np.linspace(a, b, steps), dtypes=FLOATS).but(
+        result=named_dtype, out=True, errors=linspace_errors, **NO_LAYOUT
+    ),
+    Op("range", range_samples, range_ref, dtypes=FLOATS, result=named_dtype, out=True, **NO_LAYOUT),
+    Op("logspace", logspace_samples, logspace_ref, dtypes=("float32", "float64", "int32", "int64")).but(
         result=named_dtype, out=True, errors=linspace_errors, **NO_LAYOUT
     ),
     Op("eye", eye_samples, lambda n, m=None, *, dtype: np.eye(n, m, dtype=dtype), dtypes=ALL, result=named_dtype).but(
