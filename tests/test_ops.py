@@ -363,6 +363,14 @@ def test_operators_are_the_functions() -> None:
         np.testing.assert_array_equal(to_numpy(left), to_numpy(right))
 
 
+def test_flags_of_to_by_position() -> None:
+    """After dtype or device comes non_blocking, then copy."""
+    x = torch.ones(2)
+    for start in ((torch.float32,), ("cpu",), ("cpu", torch.float32), (x,)):
+        assert x.to(*start, True) is x and x.to(*start, True, False) is x
+        assert x.to(*start, False, True) is not x
+
+
 def test_operators_refuse_strangers() -> None:
     class Right:
         def __radd__(self, other: Any) -> str:

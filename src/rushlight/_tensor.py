@@ -50,11 +50,21 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
 
 
 def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False, memory_format=None) -> Tensor:
-    """This tensor with another dtype or on another device; itself where nothing changes.
+    """This tensor with another dtype or on another device; itself where nothing changes, unless ``copy`` is set.
 
-    ``x.to(dtype)``, ``x.to(device)``, ``x.to(device, dtype)`` and ``x.to(other)`` are understood; gradients pass on.
+    ``x.to(dtype)``, ``x.to(device)``, ``x.to(device, dtype)`` and ``x.to(other)`` are understood, each with
+    ``non_blocking`` and ``copy`` after; gradients pass on.
+
+    Raises:
+        TypeError: for what is no dtype, device or tensor.
+        RuntimeError: for a device that is not there.
+
+    >>> import rushlight as rl
+    >>> rl.ones(2).to(rl.int64)
+    tensor([1, 1])
     """
-    for position, value in enumerate(args):
+    flagged = False
+    for value in args:
         if value is None:
             continue
         if isinstance(value, Tensor):
@@ -62,8 +72,9 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
         elif isinstance(value, _C.dtype) or value in (float, int, bool):
             dtype = value
         elif isinstance(value, bool):
-            if position and position == len(args) - 1 and len(args) > 2:
+            if flagged:  # the first is non_blocking
                 copy = value
+            flagged = True
         elif isinstance(value, (str, int, _C.device)):
             device = value
         else:
@@ -117,7 +128,7 @@ def type_as(self, other) -> Tensor:
 
 def cpu(self, memory_format=None) -> Tensor:
     """This tensor in the CPU's memory; itself where it is there."""
-    return self.to("cpu")
+    return self.to("cpu", memory_format=memory_format)
 
 
 def cuda(self, device=None, non_blocking=False, memory_format=None) -> Tensor:
@@ -204,27 +215,30 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
     return _creation.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
-def new_empty(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kw) -> Tensor:
+def new_empty(
+    self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
+) -> Tensor:
     """An uninitialised tensor of the given shape, with this tensor's dtype where none is given."""
-    shape = kw.pop("size", None)
     return _creation.empty(
-        *size, size=shape, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+        *args, size=size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
     )
 
 
-def new_zeros(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kw) -> Tensor:
+def new_zeros(
+    self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
+) -> Tensor:
     """Zeros of the given shape, with this tensor's dtype where none is given."""
-    shape = kw.pop("size", None)
     return _creation.zeros(
-        *size, size=shape, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+        *args, size=size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
     )
 
 
-def new_ones(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kw) -> Tensor:
+def new_ones(
+    self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
+) -> Tensor:
     """Ones of the given shape, with this tensor's dtype where none is given."""
-    shape = kw.pop("size", None)
     return _creation.ones(
-        *size, size=shape, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+        *args, size=size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
     )
 
 
