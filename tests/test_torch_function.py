@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -144,6 +145,23 @@ def test_mode_sees_every_call() -> None:
     assert torch.add in seen and torch.zeros in seen and torch.rand in seen
     torch.add(x, 1)
     assert len(seen) == count
+
+
+def test_a_mode_is_of_its_thread() -> None:
+    seen = []
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    x, y = torch.ones(2).as_subclass(Plain), torch.ones(2)
+    with Mode(), ThreadPoolExecutor(1) as elsewhere:
+        assert type(elsewhere.submit(torch.add, x, y).result()) is Plain
+        assert not elsewhere.submit(has_torch_function, (y,)).result()
+        assert not seen
+        torch.ones(2)
+    assert seen == [torch.ones]
 
 
 def test_modes_nest_and_may_change_the_result() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _thread import _local  # what threading.local is, without that import
+
 from . import _C
 from ._C import Tensor
 from ._decorators import wraps
@@ -12,7 +14,15 @@ if TYPE_CHECKING:
 
     _Function = TypeVar("_Function", bound=Any)
 
-_modes: list = []
+
+class _OfThread(_local):
+    """The modes that this thread has entered, the innermost last."""
+
+    def __init__(self):
+        self.modes: list = []
+
+
+_here = _OfThread()
 
 
 def is_tensor_like(obj) -> bool:
@@ -22,7 +32,7 @@ def is_tensor_like(obj) -> bool:
 
 def has_torch_function(relevant_args) -> bool:
     """Whether one of the arguments wants ``__torch_function__`` called."""
-    if _modes:
+    if _here.modes:
         return True
     return any(_overrides(type(a)) for a in relevant_args)
 
@@ -58,13 +68,13 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
     """Calls the ``__torch_function__`` of the arguments in turn until one answers."""
     overloaded = _overloaded(relevant_args)
     types = tuple(map(type, overloaded))
-    if _modes:
-        mode = _modes.pop()
-        _C._torch_function_mode(bool(_modes))
+    if modes := _here.modes:
+        mode = modes.pop()
+        _C._torch_function_mode(bool(modes))
         try:
             result = mode.__torch_function__(public_api, types, args, kwargs)
         finally:
-            _modes.append(mode)
+            modes.append(mode)
             _C._torch_function_mode(True)
         if result is not NotImplemented:
             return result
@@ -125,7 +135,7 @@ for _name in ("DisableTorchFunction", "DisableTorchFunctionSubclass"):  # where 
 
 
 class TorchFunctionMode:
-    """A context in which ``__torch_function__`` of this object sees every operation.
+    """A context in which ``__torch_function__`` of this object sees every operation of the thread.
 
     >>> import rushlight as rl
     >>> class Count(rl.overrides.TorchFunctionMode):
@@ -143,13 +153,13 @@ class TorchFunctionMode:
         raise NotImplementedError(f"{type(self).__name__} must define __torch_function__")
 
     def __enter__(self):
-        _modes.append(self)
+        _here.modes.append(self)
         _C._torch_function_mode(True)
         return self
 
     def __exit__(self, *exc) -> None:
-        _modes.pop()
-        _C._torch_function_mode(bool(_modes))
+        _here.modes.pop()
+        _C._torch_function_mode(bool(_here.modes))
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
