@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from PIL import Image
 import rushlight as rl
 from rushlight.utils import data
 from rushlight.vision import datasets, transforms
-from rushlight.vision.datasets.download import download
+from rushlight.vision.datasets.download import _only_one, download
 
 NORMALIZED = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.1307,), (0.3081,))])
 
@@ -304,6 +305,33 @@ def test_sha256_and_processes_at_once(server, tmp_path):
     assert [run.wait() for run in runs] == [0, 0, 0]
     assert (tmp_path / name).read_bytes() == content
     assert len(server.requests) == 1
+
+
+def test_the_lock_of_a_download_is_where_others_look(tmp_path):
+    """Who waited for a lock file that its holder then removed would hold a file that nobody else opens."""
+    fcntl = pytest.importorskip("fcntl")
+    path = tmp_path / "file.lock"
+    with open(path, "w") as first, ThreadPoolExecutor(1) as waiting:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        inside, leave = threading.Event(), threading.Event()
+
+        def second():
+            with _only_one(str(path)):
+                inside.set()
+                leave.wait(10)
+
+        ended = waiting.submit(second)
+        assert not inside.wait(0.2)
+        path.unlink()
+        fcntl.flock(first, fcntl.LOCK_UN)
+        try:
+            assert inside.wait(10)
+            with open(path) as third, pytest.raises(BlockingIOError):
+                fcntl.flock(third, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            leave.set()
+        ended.result()
+    assert not path.exists()
 
 
 def test_published_checksums_are_listed():

@@ -7,6 +7,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from typing import IO
 
 _CHUNK = 1 << 16
 _TIMEOUT = 30  # seconds without a byte
@@ -118,10 +119,21 @@ def _only_one(path: str) -> Iterator[None]:
     except ImportError:
         yield
         return
-    with open(path, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+    while True:
+        with open(path, "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_at(path, file):
+                continue  # the one before removed it while we waited; others may have made and locked a new one
+            try:
+                yield
+                return
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+
+
+def _is_at(path: str, file: IO) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
