@@ -140,6 +140,30 @@ def test_failing_set_up():
             next(iter(loader))
 
 
+def test_the_next_pass_starts_afresh(tmp_path):
+    """Persistent workers: a dataset that could not be begun is begun again; a failed worker_init_fn stays failed."""
+    here = tmp_path / "here"
+
+    class Stream(data.IterableDataset):
+        def __iter__(self):
+            return iter(range(here.stat().st_size))
+
+    def init(worker):
+        here.stat()
+
+    def loader(**options):
+        return data.DataLoader(Stream(), None, num_workers=1, persistent_workers=True, **options)
+
+    mended, broken = loader(), loader(worker_init_fn=init)
+    for either in (mended, broken):
+        with pytest.raises(FileNotFoundError):
+            list(either)
+    here.write_text("abc")
+    assert list(mended) == [0, 1, 2]
+    with pytest.raises(FileNotFoundError):
+        list(broken)
+
+
 @pytest.mark.parametrize(
     "action, words",
     [

@@ -124,19 +124,22 @@ def main(config: WorkerConfig, worker_id: int, sock, parent: int) -> None:
     channel = Channel(sock)
     where = f"in DataLoader worker process {worker_id}"
 
-    fetcher: MapFetcher | IterableFetcher | None = None
-    failure: Failure | None = None  # of the set-up; reported to each task until the next restart
-
-    def start():
-        make = IterableFetcher if config.iterable else MapFetcher
-        return make(config.dataset, config.batched, config.collate_fn, config.drop_last)
-
+    broken: Failure | None = None  # by worker_init_fn, for good
     try:
         if config.init_fn is not None:
             config.init_fn(worker_id)
-        fetcher = start()
     except Exception as error:
-        failure = Failure(error, where)
+        broken = Failure(error, where)
+
+    def start() -> MapFetcher | IterableFetcher | Failure:
+        """What the tasks of one pass are done with, or answered with."""
+        make = IterableFetcher if config.iterable else MapFetcher
+        try:
+            return broken or make(config.dataset, config.batched, config.collate_fn, config.drop_last)
+        except Exception as error:
+            return Failure(error, where)
+
+    fetcher = start()
 
     while True:
         try:
@@ -146,15 +149,11 @@ def main(config: WorkerConfig, worker_id: int, sock, parent: int) -> None:
         # NumPy may be imported by the dataset's first read; its global state is seeded before the second.
         seeded_numpy = seeded_numpy or _seed_numpy(config.base_seed, worker_id)
         if isinstance(message, Restart):
-            try:
-                if failure is None:
-                    fetcher = start()
-            except Exception as error:
-                failure = Failure(error, where)
+            fetcher = start()
             continue
         epoch, number, key = message
-        if failure is not None or fetcher is None:
-            result = Result(epoch, number, "error", failure)
+        if isinstance(fetcher, Failure):
+            result = Result(epoch, number, "error", fetcher)
         else:
             try:
                 result = Result(epoch, number, "batch", fetcher.fetch(key))
