@@ -95,3 +95,5 @@ def test_parameter_dict():
     assert len(p) == 1
     with pytest.raises(KeyError):
         p["a"]
+    with pytest.raises(KeyError):
+        nn.ParameterDict().popitem()

@@ -349,6 +349,14 @@ def test_assigning_state():
     assert isinstance(b.fc.weight, nn.Parameter) and b.fc.weight.requires_grad
 
 
+def test_assigning_leaves_no_mark_on_the_state():
+    state = Net().state_dict()
+    Net().load_state_dict(state, assign=True)
+    copied = Net()
+    copied.load_state_dict(state)
+    assert copied.fc.weight.data_ptr() != state["fc.weight"].data_ptr()
+
+
 def test_state_hooks_and_extra_state():
     class Extra(nn.Module):
         def __init__(self):

@@ -192,6 +192,10 @@ def test_hooks():
     everywhere.remove()
     handle.remove()
     optimizer.step()
+    with pytest.raises(RuntimeError, match="a step pre-hook of SGD returned 1\n  hint"):
+        with_hook = optim.SGD([w])
+        with_hook.register_step_pre_hook(lambda o, args, kwargs: 1)
+        with_hook.step()
     assert log == ["all", "pre", "post", "pre"]
     optimizer.register_state_dict_post_hook(lambda o, state: state.update(mark=1))
     optimizer.register_load_state_dict_pre_hook(lambda o, state: log.append(state["mark"]))

@@ -60,14 +60,16 @@ def _with_hooks(step):
             replaced = hook(self, args, kwargs)
             if replaced is not None:
                 if not (isinstance(replaced, tuple) and len(replaced) == 2):
-                    raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), got {replaced}.")
+                    raise RuntimeError(
+                        f"a step pre-hook of {type(self).__name__} returned {replaced!r}\n"
+                        "  hint: return None, or a tuple (new_args, new_kwargs)"
+                    )
                 args, kwargs = replaced
         result = step(self, *args, **kwargs)
         for hook in [*post.values(), *_global_post_hooks.values()]:
             hook(self, args, kwargs)
         return result
 
-    hooked_step.hooked = True
     return hooked_step
 
 

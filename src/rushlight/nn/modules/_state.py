@@ -32,7 +32,7 @@ def load(module, state_dict, strict, assign):
         state_dict._metadata = metadata
 
     def visit(module, state, prefix):
-        local = {} if metadata is None else metadata.get(prefix[:-1], {})
+        local = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
         if assign:
             local["assign_to_params_buffers"] = True
         module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)

@@ -370,19 +370,14 @@ class ParameterDict(Module):
         if parameters is not None:
             self.update(parameters)
 
-    @staticmethod
-    def _attribute(key):
-        if not isinstance(key, str):
-            raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string ({key!r})")
-        return key
-
     def __getitem__(self, key):
         if key not in self._keys:
             raise KeyError(key)
         return getattr(self, key)
 
     def __setitem__(self, key, value):
-        self._attribute(key)
+        if not isinstance(key, str):
+            raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string ({key!r})")
         if key not in self._keys and hasattr(self, key):
             raise KeyError(f"attribute '{key}' already exists")
         self._keys[key] = None
@@ -434,6 +429,8 @@ class ParameterDict(Module):
 
     def popitem(self):
         """Takes out the last (name, value) pair and returns it."""
+        if not self._keys:
+            raise KeyError("popitem(): the ParameterDict is empty")
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
