@@ -109,6 +109,7 @@ using Threshold = Unary<pointwise::Threshold, double, double>;
 RL_BIND(Threshold, function | inplace)
 using Softplus = Unary<pointwise::Softplus, double, double>;
 RL_BIND(Softplus, function)
+RL_BIND(Unary<pointwise::Softsign>, function)
 using LeakyRelu = Unary<pointwise::LeakyRelu, double>;
 RL_BIND(LeakyRelu, function | inplace)
 using Elu = Unary<pointwise::Elu, double>;

@@ -21,11 +21,15 @@ DType compute_type(DType inputs) {
   return pointwise::types_of<F>() == Types::floats ? float_type(inputs) : inputs;
 }
 
+inline std::string name_of(const char* schema) { return std::string(schema, strcspn(schema, "(")); }
+
 template <class F>
 void check_types(const char* op, DType d) {
   if constexpr (pointwise::types_of<F>() == Types::ints)
-    RL_CHECK_KIND(!is_floating(d), NotImplemented, std::string(op, strcspn(op, "(")),
-                  " is for integers and bools, not ", d);
+    RL_CHECK_KIND(!is_floating(d), NotImplemented, name_of(op), " is for integers and bools, not ", d);
+  if constexpr (requires { F::no_bool; })
+    RL_CHECK_KIND(d != DType::Bool, NotImplemented, name_of(op), " is not defined for bool tensors",
+                  hint("convert with .int() first"));
 }
 
 // Fused where the result is final, composed where it may be differentiated.
@@ -39,8 +43,6 @@ Tensor derivative(const char* op, const F& f, const Tensor& g, const T&... in) {
   }
   return kernels::pointwise(op, f, part, g.dtype(), nullptr, g, in...);
 }
-
-inline std::string name_of(const char* schema) { return std::string(schema, strcspn(schema, "(")); }
 
 // The dtype of a tensor's arithmetic with a Python number.
 inline DType with_number(DType d, const Scalar& s) {
@@ -109,9 +111,6 @@ template <class F>
 Tensor binary(const char* op, Ctx& ctx, const Tensor& a, const Tensor& b, const F& f = {}) {
   DType d = result_type(a, b);
   check_types<F>(op, d);
-  if constexpr (requires { F::no_bool; })
-    RL_CHECK_KIND(d != DType::Bool, NotImplemented, name_of(op), " is not defined for bool tensors",
-                  hint("convert with .int() first"));
   return kernels::pointwise(op, f, 0, compute_type<F>(d), ctx.out, a, b);
 }
 

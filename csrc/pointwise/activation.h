@@ -93,6 +93,23 @@ struct Hardswish {
   }
 };
 
+struct Softsign {
+  static constexpr auto schema = "softsign(Tensor self) -> Tensor";
+  static constexpr auto node_name = "DivBackward0";
+  static constexpr auto doc = "x / (1 + |x|).";
+  static constexpr auto saves = Saves::input;
+  static constexpr bool no_bool = true;
+  template <class V>
+  V forward(V x) const {
+    return x / (1.0 + abs(x));
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    V d = 1.0 + abs(x);
+    return g / d / d;  // d * d would overflow in float16 from 255 on
+  }
+};
+
 struct Gelu {  // x * Phi(x), Phi the normal distribution function (Hendrycks and Gimpel, 2016)
   static constexpr auto saves = Saves::input;
   template <class V>

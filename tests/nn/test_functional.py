@@ -34,6 +34,7 @@ ACTIVATIONS = [
     (nn.Tanh(), np.tanh(X)),
     (nn.GELU(), X * np.array([0.5 * (1 + math.erf(x / math.sqrt(2))) for x in X])),
     (nn.Softplus(2.0), np.log1p(np.exp(2 * X)) / 2),
+    (nn.Softsign(), X / (1 + np.abs(X))),
     (nn.Softmax(0), np.exp(X) / np.exp(X).sum()),
     (nn.Softmin(0), np.exp(-X) / np.exp(-X).sum()),
     (nn.LogSoftmax(0), X - np.log(np.exp(X).sum())),

@@ -462,6 +462,9 @@ POINTWISE = [
     ),
     Op("nn.functional.gelu", gelu_samples, gelu_ref, grad=True),
     Op("nn.functional.softplus", softplus_samples, softplus_ref, grad=True),
+    activation("softsign", lambda x: x / (1 + np.abs(x))).but(
+        dtypes=NUMBERS, result="float", errors=lambda g: iter([E(NotImplementedError, g.mask(2))])
+    ),
     Op(
         "clamp",
         clamp_samples,

@@ -59,6 +59,7 @@ LAYERS = [
     ("LogSigmoid", lambda nn: nn.LogSigmoid(), [f32(4, 5)]),
     ("Tanh", lambda nn: nn.Tanh(), [f32(4, 5)]),
     ("Softplus", lambda nn: nn.Softplus(2, 1), [f32(4, 5)]),
+    ("Softsign", lambda nn: nn.Softsign(), [f32(4, 5)]),
     ("Softmax", lambda nn: nn.Softmax(dim=1), [f32(4, 5)]),
     ("Softmin", lambda nn: nn.Softmin(dim=1), [f32(4, 5)]),
     ("LogSoftmax", lambda nn: nn.LogSoftmax(dim=-1), [f32(4, 5)]),

@@ -17,6 +17,7 @@ avg_pool2d = _C.avg_pool2d
 layer_norm = _C.layer_norm
 gelu = _C.gelu
 softplus = _C.softplus
+softsign = _C.softsign
 sigmoid = _C.sigmoid
 tanh = _C.tanh
 

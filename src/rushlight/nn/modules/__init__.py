@@ -14,6 +14,7 @@ from .activation import (
     Softmax,
     Softmin,
     Softplus,
+    Softsign,
     Tanh,
 )
 from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d

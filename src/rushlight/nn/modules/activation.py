@@ -154,6 +154,19 @@ class Softplus(Module):
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
+class Softsign(Module):
+    """x / (1 + abs(x)) of each element.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Softsign()(rl.tensor([-1., 0., 3.]))
+        tensor([-0.5000,  0.0000,  0.7500])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softsign(input)
+
+
 class Softmax(Module):
     """exp(x) divided by its sum along a dimension.
 
