@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
+from rushlight.nn import functional as F
 
 
 def leaf(*shape: int) -> Any:
@@ -418,3 +419,42 @@ def test_a_function_runs_though_no_gradient_came() -> None:
     x, other = leaf(2), leaf(2)
     Stop.apply(x, Zeros.apply(other)).sum().backward()
     assert seen == [[0, 0]] and other.grad.tolist() == [0, 0]
+
+
+ARGUMENTS_OF_BACKWARD = {  # what the derivative by x reads beside x
+    "gather": lambda x, i, m, w: (x.gather(1, i), i),
+    "scatter_add": lambda x, i, m, w: (torch.zeros(3, 4).scatter_add(1, i, x), i),
+    "index_select": lambda x, i, m, w: (x.index_select(1, i[0]), i),
+    "x[i]": lambda x, i, m, w: (x[i[:, 0]], i),
+    "x[m]": lambda x, i, m, w: (x[m], m),
+    "x[m] by rows": lambda x, i, m, w: (x[m[:, 0]], m),
+    "x[i.int()]": lambda x, i, m, w: (lambda j: (x[j], j))(i[0, :2].int()),
+    "z[i] = x": lambda x, i, m, w: (torch.zeros(3, 4).index_put((i[:, 0],), x), i),
+    "embedding": lambda x, i, m, w: (F.embedding(i, x), i),
+    "masked_fill": lambda x, i, m, w: (x.masked_fill(m, 0), m),
+    "where": lambda x, i, m, w: (torch.where(m, x, 0), m),
+    "nll_loss target": lambda x, i, m, w: (F.nll_loss(x, i[:, 0]), i),
+    "nll_loss weight": lambda x, i, m, w: (F.nll_loss(x, i[:, 0], weight=w), w),
+    "cross_entropy target": lambda x, i, m, w: (F.cross_entropy(x, i[:, 0]), i),
+    "cross_entropy weight": lambda x, i, m, w: (F.cross_entropy(x, i[:, 0], weight=w), w),
+    "mse_loss": lambda x, i, m, w: (F.mse_loss(x, w.expand(3, 4)), w),
+    "layer_norm": lambda x, i, m, w: (F.layer_norm(x, (4,), w), w),
+    "batch_norm": lambda x, i, m, w: (F.batch_norm(x, None, None, w, training=True), w),
+    "linear": lambda x, i, m, w: (F.linear(x, w[None]), w),
+    "mul": lambda x, i, m, w: (x * w, w),
+}
+
+
+@table(ARGUMENTS_OF_BACKWARD)
+@pytest.mark.parametrize("second", [False, True])
+def test_what_backward_reads_must_not_change(case: Callable, second: bool) -> None:
+    x = torch.randn(3, 4, requires_grad=True)
+    i, m, w = torch.zeros(3, 4, dtype=torch.int64), torch.ones(3, 4, dtype=torch.bool), torch.ones(4)
+    y, changed = case(x, i, m, w)
+    y.sum().backward(retain_graph=True)
+    changed.zero_()
+    with pytest.raises(RuntimeError, match="modified in place"):
+        if second:
+            torch.autograd.grad(y.sum(), x, create_graph=True)
+        else:
+            y.sum().backward()

@@ -59,8 +59,21 @@ std::vector<Tensor> unfolded(const Tensor& x, std::span<const Tensor> indices) {
     RL_CHECK_KIND(t.dtype() == DType::Int64 || t.dtype() == DType::Int32, Index,
                   "tensors used as indices must be int64, int32, uint8 or bool, not ", t.dtype(),
                   hint("convert with .long(), or compare to get a bool mask"));
-    out.push_back(kernels::cast(t, DType::Int64));
+    out.push_back(t.dtype() == DType::Int64 ? t : kernels::cast(t, DType::Int64));
   }
+  return out;
+}
+
+// Saves unfolded indices, and behind them what they were unfolded from, only to see that it was not modified.
+void save_indices(Ctx& ctx, std::span<const Tensor> unfolded, std::span<const Tensor> given) {
+  for (const Tensor& t : unfolded) ctx.save(t);
+  for (const Tensor& t : given)
+    if (t && t.dtype() != DType::Int64) ctx.save(t);
+}
+std::vector<Tensor> saved_indices(const Ctx& ctx, size_t unfolded) {
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < ctx.saved.size(); i++)
+    if (Tensor t = ctx.get(i); i < unfolded) out.push_back(std::move(t));
   return out;
 }
 
@@ -76,19 +89,20 @@ struct Index {
   static constexpr auto doc = "self[indices]: int64 tensors or masks, None where a dimension is taken whole.";
   Dims shape;
   bool flattened;
+  size_t dims;  // indexed
   Tensor forward(Ctx& ctx, const Tensor& self, std::span<const Tensor> indices) {
     shape = self.sizes(), flattened = picks_in_order(self, indices);
     Tensor x = flattened ? flat(self) : self;
     std::vector<Tensor> at = flattened ? unfolded(x, std::vector<Tensor>{flat(indices[0])}) : unfolded(x, indices);
-    for (const Tensor& t : at) ctx.save(t);
+    save_indices(ctx, at, indices);
+    dims = at.size();
     IndexPlan plan(x, at);
     Tensor out = empty_strided(plan.shape, plan.result_strides(x), x.dtype(), x.device());
     kernels::take_into(out, x, plan);
     return out;
   }
   Grads backward(Ctx& ctx, Grads g) {
-    std::vector<Tensor> at;
-    for (size_t i = 0; i < ctx.saved.size(); i++) at.push_back(ctx.get(i));
+    const std::vector<Tensor> at = saved_indices(ctx, dims);
     if (!flattened) return {index_put_(zeros_shaped(shape, g[0]), at, g[0], true)};
     return {reshape(index_put_(zeros_shaped({product(shape)}, g[0]), at, g[0], true), shape)};
   }
@@ -101,14 +115,15 @@ struct IndexPut {
       "self[indices] = values, or += with accumulate: of several values for one place the last is kept, or all are "
       "added.";
   bool accumulate;
-  size_t given;
+  size_t given, dims;  // indices given, dimensions indexed
   Tensor forward(Ctx& ctx, const Tensor& x, std::span<const Tensor> indices, const Tensor& values, bool add) {
     accumulate = add, given = indices.size();
     RL_CHECK(values.dtype() == x.dtype(), "the values to write are ", values.dtype(), ", the tensor is ", x.dtype(),
              hint(detail::concat("convert them with .to(rushlight.", x.dtype(), ")")));
     const bool unknown = x.is_meta() && std::any_of(indices.begin(), indices.end(), is_unknown);
     std::vector<Tensor> at = unknown ? std::vector<Tensor>(indices.begin(), indices.end()) : unfolded(x, indices);
-    for (const Tensor& t : at) ctx.save(t);
+    save_indices(ctx, at, indices);
+    dims = at.size();
     Tensor to = ctx.inplace ? *ctx.out : kernels::clone(x);  // also where it was made by expand()
     if (unknown) {
       int64_t dim = 0;
@@ -122,8 +137,7 @@ struct IndexPut {
     return to;
   }
   Grads backward(Ctx& ctx, Grads g) {
-    std::vector<Tensor> at;
-    for (size_t i = 0; i < ctx.saved.size(); i++) at.push_back(ctx.get(i));
+    const std::vector<Tensor> at = saved_indices(ctx, dims);
     Grads out(given + 2);
     int values = int(given) + 1;
     if (ctx.need(0)) out[0] = accumulate ? g[0] : index_put(g[0], at, zeros_shaped({}, g[0]));

@@ -21,7 +21,7 @@ void check_reduction(const char* op, int64_t r) {
 
 // What a loss by class works on, checked, as its kernels take it: values (n, classes, inner), targets (n, inner).
 struct Classes {
-  Tensor target, weight;  // weight undefined: 1
+  Tensor target, weight;  // while the kernels run; weight undefined: 1
   Dims shape;             // of the input
   DType dtype, compute;
   int64_t dim;  // of the classes
@@ -29,7 +29,8 @@ struct Classes {
   double smoothing;
   double total = 1;  // what the sum of losses was divided by
 
-  void check(const char* op, const Tensor& x, const Tensor& to, const Tensor& w, int64_t how, int64_t ignore,
+  // Saves target and weight first of all.
+  void begin(Ctx& ctx, const char* op, const Tensor& x, const Tensor& to, const Tensor& w, int64_t how, int64_t ignore,
              double label_smoothing) {
     check_reduction(op, how);
     RL_CHECK(x.dim() > 0, op, ": input must be (C), (N, C) or (N, C, ...), got a tensor without dimensions");
@@ -51,9 +52,17 @@ struct Classes {
     }
     RL_CHECK(!w || (w.dim() == 1 && w.sizes()[0] == shape[dim]), op, ": weight of shape ", w ? w.sizes() : Dims(),
              " does not fit ", shape[dim], " classes: it needs one value for each");
-    if (x.is_meta()) return;
+    ctx.save(to), ctx.save(w);
+    if (!x.is_meta()) use(to, w);
+  }
+  void use(const Tensor& to, const Tensor& w) {
     target = kernels::contiguous(to.dtype() == DType::Int64 ? to : kernels::cast(to, DType::Int64));
     weight = w ? ready(w, compute) : w;
+  }
+  void resume(Ctx& ctx) { use(ctx.get(0), ctx.get(1)); }
+  Tensor finish(const Tensor& y) {
+    target.reset(), weight.reset();
+    return y;
   }
 
   ClassLoss args() const {
@@ -145,16 +154,17 @@ struct NllLossOf {
       "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor";
   static constexpr auto node_name = kNames[named];
   Classes c;
-  Tensor forward(Ctx&, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t reduction,
+  Tensor forward(Ctx& ctx, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t reduction,
                  int64_t ignore_index) {
-    c.check("nll_loss", x, target, weight, reduction, ignore_index, 0);
+    c.begin(ctx, "nll_loss", x, target, weight, reduction, ignore_index, 0);
     if (x.is_meta()) return c.empty_result(x, target);
-    return in_dtype_of(x, c.loss("nll_loss", ready(x, c.compute)));
+    return c.finish(in_dtype_of(x, c.loss("nll_loss", ready(x, c.compute))));
   }
-  Grads backward(Ctx&, Grads g) {
+  Grads backward(Ctx& ctx, Grads g) {
     if (g[0].is_meta()) return {empty(c.shape, c.dtype, g[0].device()), Tensor(), Tensor()};
-    if (!tls.grad_enabled) return {c.gradient(g[0]), Tensor(), Tensor()};
-    return {c.gradient({}) * c.over_classes(g[0]), Tensor(), Tensor()};
+    c.resume(ctx);
+    const Tensor gx = tls.grad_enabled ? c.gradient({}) * c.over_classes(g[0]) : c.gradient(g[0]);
+    return {c.finish(gx), Tensor(), Tensor()};
   }
 };
 
@@ -176,7 +186,7 @@ struct CrossEntropyOfClasses {
   Classes c;
   Tensor forward(Ctx& ctx, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t reduction,
                  int64_t ignore_index, double smoothing) {
-    c.check("cross_entropy_loss", x, target, weight, reduction, ignore_index, smoothing);
+    c.begin(ctx, "cross_entropy_loss", x, target, weight, reduction, ignore_index, smoothing);
     ctx.save(x);
     if (x.is_meta()) return c.empty_result(x, target);
     const Tensor from = ready(x, c.compute);
@@ -187,16 +197,17 @@ struct CrossEntropyOfClasses {
       RL_CALL_FLOAT(softmax, c.compute, true, from.data<T>(), logp.data<T>(), s.n, s.classes, s.inner)
     }
     ctx.save(logp);
-    return in_dtype_of(x, c.loss("cross_entropy_loss", logp));
+    return c.finish(in_dtype_of(x, c.loss("cross_entropy_loss", logp)));
   }
   Grads backward(Ctx& ctx, Grads g) {
     if (g[0].is_meta()) return {empty(c.shape, c.dtype, g[0].device()), Tensor(), Tensor()};
+    c.resume(ctx);
     if (tls.grad_enabled) {  // the gradient by logp is constant; through log_softmax it is what comes here
-      const Tensor by_logp = c.gradient({}), x = to_dtype(ctx.get(0), c.compute);
+      const Tensor by_logp = c.finish(c.gradient({})), x = to_dtype(ctx.get(2), c.compute);
       const Tensor all = sum(by_logp, {c.dim}, true);
       return {(by_logp - softmax(x, c.dim) * all) * c.over_classes(g[0]), Tensor(), Tensor()};
     }
-    const Tensor logp = ctx.get(1), gy = ready(g[0], c.compute);
+    const Tensor logp = ctx.get(3), gy = ready(g[0], c.compute);
     Tensor gx = empty(c.shape, c.compute);
     const ClassLoss s = c.args();
     {
@@ -204,7 +215,7 @@ struct CrossEntropyOfClasses {
       RL_CALL_FLOAT(cross_entropy_backward, c.compute, s, logp.data<T>(), c.weights<T>(), gy.data<T>(), c.each(),
                     c.scale(), gx.data<T>())
     }
-    return {gx, Tensor(), Tensor()};
+    return {c.finish(gx), Tensor(), Tensor()};
   }
 };
 
