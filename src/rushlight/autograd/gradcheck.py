@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import sys
 import types
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import rushlight as torch
+
+from .._warnings import warn
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -161,9 +162,7 @@ def _differentiable(arguments: Sequence[Any]) -> list[int]:
     for i in leaves:
         x = arguments[i]
         if x.dtype != torch.float64:
-            warnings.warn(
-                f"gradcheck: input {i} is {x.dtype}; finite differences need float64 to be accurate", stacklevel=3
-            )
+            warn(f"gradcheck: input {i} is {x.dtype}; finite differences need float64 to be accurate")
         if x.numel() and any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True)):
             raise ValueError(
                 f"gradcheck: input {i} of shape {tuple(x.shape)} and strides {x.stride()} overlaps itself in memory, "

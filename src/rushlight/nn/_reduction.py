@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .._warnings import warn
+
 _CODES = {"none": 0, "mean": 1, "sum": 2}
 
 
@@ -19,11 +21,9 @@ def code(reduction, size_average=None, reduce=None) -> int:
 
 def legacy_name(size_average, reduce) -> str:
     """What PyTorch's older flags mean as a reduction."""
-    import warnings
-
     if reduce is False:
         name = "none"
     else:
         name = "sum" if size_average is False else "mean"
-    warnings.warn(f"size_average and reduce are deprecated: use reduction='{name}' instead", stacklevel=4)
+    warn(f"size_average and reduce are deprecated: use reduction='{name}' instead")
     return name

@@ -5,11 +5,10 @@ Where the engine's own function takes the same arguments, the name here is that 
 
 from __future__ import annotations
 
-import warnings
-
 import rushlight as rl
 
 from .. import _C
+from .._warnings import warn
 from ._reduction import code as _reduction_code
 
 linear = _C.linear
@@ -361,10 +360,7 @@ def threshold(input, threshold, value, inplace=False):
 
 
 def _implicit_dim(name, ndim):
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=4,
-    )
+    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
     return 0 if ndim in (0, 1, 3) else 1
 
 
@@ -425,9 +421,7 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of an (N, C, H, W) input (Tompson et al. 2014)."""
     _check_probability(p)
     if input.dim() != 4:
-        warnings.warn(
-            f"dropout2d: input has {input.dim()} dimensions, not 4; the first two are taken for (N, C)", stacklevel=2
-        )
+        warn(f"dropout2d: input has {input.dim()} dimensions, not 4; the first two are taken for (N, C)")
     if not training or p == 0:
         return input
     kept = input.new_ones((*input.shape[:2], *(1 for _ in input.shape[2:])))
@@ -484,10 +478,9 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 
 def _warn_of_shapes(name, input, target):
     if input.shape != target.shape:
-        warnings.warn(
+        warn(
             f"{name}: target's size {target.shape} differs from input's {input.shape}; they are broadcast, "
-            "which is rarely meant. Make them the same size.",
-            stacklevel=3,
+            "which is rarely meant. Make them the same size."
         )
 
 

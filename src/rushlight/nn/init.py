@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import rushlight as rl
+
+from .._warnings import warn
 
 
 def calculate_gain(nonlinearity, param=None):
@@ -65,9 +66,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     if a > b:
         raise ValueError(f"trunc_normal_: a must not be above b, got a={a}, b={b}")
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_: most draws are rejected", stacklevel=2
-        )
+        warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_: most draws are rejected")
     low, high = ((x - mean) / std for x in (a, b))
     inside = 0.5 * (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2)))
     peak = min(max(0.0, low), high)  # where the density is largest inside
@@ -173,7 +172,7 @@ def _kaiming_std(tensor, a, mode, nonlinearity):
 
 def _has_no_elements(tensor):
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warn("Initializing zero-element tensors is a no-op")
         return True
     return False
 

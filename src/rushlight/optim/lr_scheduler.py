@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import Tensor
+from .._warnings import warn
 from .optimizer import Optimizer
 
 
@@ -57,10 +57,9 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Goes to the next epoch (or, deprecated, to the given one) and sets the learning rates."""
         if self._step_count == 1 and not self.optimizer._opt_called:
-            warnings.warn(
+            warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value of the schedule is "
-                "skipped.\n  hint: call optimizer.step() first",
-                stacklevel=2,
+                "skipped.\n  hint: call optimizer.step() first"
             )
         self._step_count += 1
         self._get_lr_called_within_step = True
@@ -69,7 +68,7 @@ class LRScheduler:
                 self.last_epoch += 1
                 rates = self.get_lr()
             else:
-                warnings.warn("the epoch parameter in `scheduler.step()` is deprecated: call step()", stacklevel=2)
+                warn("the epoch parameter in `scheduler.step()` is deprecated: call step()")
                 self.last_epoch = epoch
                 closed_form = getattr(self, "_get_closed_form_lr", self.get_lr)
                 rates = closed_form()
@@ -88,9 +87,7 @@ class LRScheduler:
     def _current(self):
         """The groups' present rates; get_lr starts from them, which makes sense within step alone."""
         if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", stacklevel=3
-            )
+            warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
@@ -12,6 +11,7 @@ from typing import Any
 import rushlight as rl
 
 from .. import Tensor
+from .._warnings import warn
 from ..utils.gradients import zero_gradients
 from ..utils.hooks import RemovableHandle
 
@@ -178,10 +178,7 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         if len({id(p) for p in params}) != len(params):
-            warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
-                stacklevel=3,
-            )
+            warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error")
         taken = {id(p) for group in self.param_groups for p in group["params"]}
         if any(id(p) in taken for p in params):
             raise ValueError("some parameters appear in more than one parameter group")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import rushlight as rl
 
 from ... import Tensor
+from ..._warnings import warn
 
 _function = None
 
@@ -60,10 +59,9 @@ class BackwardHooks:
     def watch_outputs(self, result):
         outputs = _as_tuple(result)
         if not any(isinstance(v, Tensor) for v in outputs):
-            warnings.warn(
+            warn(
                 f"backward hooks of {type(self.module).__name__} are not called: forward returned "
-                f"{type(result).__name__}, not a Tensor or a tuple of Tensors",
-                stacklevel=4,
+                f"{type(result).__name__}, not a Tensor or a tuple of Tensors"
             )
             return result
         watched = self._watch(outputs, self._see_output_gradients)

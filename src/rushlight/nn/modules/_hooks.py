@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections import OrderedDict
 
+from ..._warnings import warn
 from ...utils.hooks import RemovableHandle
 
 # Hooks that every module runs, before its own.
@@ -125,10 +125,9 @@ def _run_always_called(module, args, kwargs, finished):
         try:
             hook(module, args, kwargs, None) if with_kwargs else hook(module, args, None)
         except Exception as error:
-            warnings.warn(
+            warn(
                 f"a forward hook of {type(module).__name__} registered with always_call raised {error!r} while "
-                "another exception was on its way; the first one is raised",
-                stacklevel=4,
+                "another exception was on its way; the first one is raised"
             )
 
 

@@ -7,6 +7,7 @@ from collections import OrderedDict, namedtuple
 import rushlight as rl
 
 from ... import Tensor
+from ..._warnings import warn
 from ..parameter import Parameter
 
 
@@ -121,12 +122,9 @@ def _load_tensor(module, name, key, current, value, assign):
             f"the shape in current model is {current.shape}."
         )
     if current.is_meta and not value.is_meta and not assign:
-        import warnings
-
-        warnings.warn(
+        warn(
             f"{key}: copying to a parameter on the meta device has no effect; pass assign=True to take the "
-            "checkpoint's tensors as they are",
-            stacklevel=6,
+            "checkpoint's tensors as they are"
         )
     try:
         with rl.no_grad():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any, Self
 import rushlight as rl
 
 from ... import Tensor
+from ..._warnings import warn
 from ...utils.gradients import zero_gradients
 from ...utils.hooks import RemovableHandle
 from ..common_types import Device
@@ -555,7 +555,7 @@ class Module:
         global _said_not_compiled
         if not _said_not_compiled:
             _said_not_compiled = True
-            warnings.warn("Module.compile() does not compile: the module runs eagerly, as before", stacklevel=2)
+            warn("Module.compile() does not compile: the module runs eagerly, as before")
         return self
 
     # Saving and loading
@@ -598,7 +598,7 @@ class Module:
             ['0.weight', '0.bias']
         """
         if args:
-            warnings.warn("positional arguments of Module.state_dict are deprecated; name them", FutureWarning, 2)
+            warn("positional arguments of Module.state_dict are deprecated; name them", FutureWarning)
             given = [*args, *(destination, prefix, keep_vars)[len(args) :]]
             destination, prefix, keep_vars = given
         if destination is None:

@@ -7,6 +7,7 @@ import math
 import rushlight as rl
 
 from ... import _C, Tensor
+from ..._warnings import warn
 
 
 def _gradients(parameters):
@@ -80,9 +81,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Deprecated: the old name of clip_grad_norm_."""
-    import warnings
-
-    warnings.warn("nn.utils.clip_grad_norm is deprecated: use clip_grad_norm_", FutureWarning, 2)
+    warn("nn.utils.clip_grad_norm is deprecated: use clip_grad_norm_", FutureWarning)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 

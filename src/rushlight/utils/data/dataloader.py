@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import cycle, repeat
 from types import GenericAlias
 from typing import Any
 
+from ..._warnings import warn
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import IterableFetcher, MapFetcher
 from ._utils.pin_memory import have_accelerator, pin_memory
@@ -217,7 +217,7 @@ class _Iter:
         self._pin = bool(loader.pin_memory) and have_accelerator()
         if loader.pin_memory and not self._pin and not _Iter._warned:
             _Iter._warned = True
-            warnings.warn("pin_memory=True has no effect: there is no accelerator", stacklevel=3)
+            warn("pin_memory=True has no effect: there is no accelerator")
 
     def __iter__(self):
         return self
@@ -241,10 +241,9 @@ class _Iter:
         except (TypeError, NotImplementedError):  # a stream of unknown length
             return
         if self._yielded == expected + 1:
-            warnings.warn(
+            warn(
                 f"the length of {type(self._loader.dataset).__name__} promises {expected} batches, and more have come"
-                + ("\n  hint: every worker streams the whole; share it out by get_worker_info()" * (self._workers > 1)),
-                stacklevel=3,
+                + ("\n  hint: every worker streams the whole; share it out by get_worker_info()" * (self._workers > 1))
             )
 
     _workers = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -12,6 +11,7 @@ from typing import Any
 
 import rushlight
 
+from ..._warnings import warn
 from ._utils.fetch import collated, fetch_list
 
 
@@ -198,7 +198,7 @@ def random_split(dataset: Dataset, lengths: Sequence[int | float], generator=Non
             counts[i % len(counts)] += 1
         for i, count in enumerate(counts):
             if count == 0:
-                warnings.warn(f"Length of split at index {i} is 0: an empty dataset.", stacklevel=2)
+                warn(f"Length of split at index {i} is 0: an empty dataset.")
     else:
         counts = list(lengths)  # type: ignore[arg-type]
     if sum(counts) != size:
