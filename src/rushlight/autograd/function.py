@@ -122,11 +122,9 @@ class BackwardCFunction(FunctionCtx):
 
 
 def _add_hook(table, hook):
-    from ..utils.hooks import RemovableHandle
+    from ..utils.hooks import add_hook  # with the first hook, not with the package
 
-    handle = RemovableHandle(table)
-    table[handle.id] = hook
-    return handle
+    return add_hook(table, hook)
 
 
 class FunctionMeta(type):

@@ -13,7 +13,7 @@ import rushlight as rl
 from .. import Tensor
 from .._warnings import warn
 from ..utils.gradients import zero_gradients
-from ..utils.hooks import RemovableHandle
+from ..utils.hooks import RemovableHandle, add_hook
 
 _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
@@ -29,22 +29,14 @@ class _Required:
 required = _Required()
 
 
-def _add_hook(table, hook, prepend=False):
-    handle = RemovableHandle(table)
-    table[handle.id] = hook
-    if prepend:
-        table.move_to_end(handle.id, last=False)
-    return handle
-
-
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Has ``hook(optimizer, args, kwargs)`` called before every optimizer's step; returns a removable handle."""
-    return _add_hook(_global_pre_hooks, hook)
+    return add_hook(_global_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Has ``hook(optimizer, args, kwargs)`` called after every optimizer's step; returns a removable handle."""
-    return _add_hook(_global_post_hooks, hook)
+    return add_hook(_global_post_hooks, hook)
 
 
 def _with_hooks(step):
@@ -274,27 +266,27 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Has ``hook(optimizer, args, kwargs)`` called before step; it may return new (args, kwargs)."""
-        return _add_hook(self._optimizer_step_pre_hooks, hook)
+        return add_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Has ``hook(optimizer, args, kwargs)`` called after step."""
-        return _add_hook(self._optimizer_step_post_hooks, hook)
+        return add_hook(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Has ``hook(optimizer)`` called before a state_dict is made."""
-        return _add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
+        return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend=prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Has ``hook(optimizer, state_dict)`` called after; what it returns, if not None, is the state_dict."""
-        return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
+        return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend=prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Has ``hook(optimizer, state_dict)`` called before loading; what it returns, if not None, is loaded."""
-        return _add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+        return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend=prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Has ``hook(optimizer)`` called after loading."""
-        return _add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+        return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend=prepend)
 
 
 def _fitted(name, value, parameter):

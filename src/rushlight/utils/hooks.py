@@ -1,4 +1,4 @@
-"""Handles that take a hook back off again."""
+"""Tables of hooks, and handles that take a hook back off again."""
 
 from __future__ import annotations
 
@@ -39,3 +39,14 @@ class RemovableHandle:
 
         self.id, tables = state
         self._tables = tuple(weakref.ref(t if t is not None else OrderedDict()) for t in tables)
+
+
+def add_hook(table, hook, *, prepend=False, flags=()) -> RemovableHandle:
+    """Puts hook into the table, and its id into the tables of flags; returns the handle."""
+    handle = RemovableHandle(table, extra_tables=flags)
+    table[handle.id] = hook
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    for flag in flags:
+        flag[handle.id] = True
+    return handle

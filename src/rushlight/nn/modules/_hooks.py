@@ -6,7 +6,6 @@ import sys
 from collections import OrderedDict
 
 from ..._warnings import warn
-from ...utils.hooks import RemovableHandle
 
 # Hooks that every module runs, before its own.
 forward_pre_hooks: OrderedDict = OrderedDict()
@@ -19,17 +18,6 @@ backward_hooks: OrderedDict = OrderedDict()
 buffer_registration_hooks: OrderedDict = OrderedDict()
 module_registration_hooks: OrderedDict = OrderedDict()
 parameter_registration_hooks: OrderedDict = OrderedDict()
-
-
-def add(table, hook, *, prepend=False, flags=()):
-    """Puts hook into the table, and its id into the tables of flags; returns the handle."""
-    handle = RemovableHandle(table, extra_tables=flags)
-    table[handle.id] = hook
-    if prepend:
-        table.move_to_end(handle.id, last=False)
-    for flag in flags:
-        flag[handle.id] = True
-    return handle
 
 
 def any_global() -> bool:

@@ -12,7 +12,7 @@ import rushlight as rl
 from ... import Tensor
 from ..._warnings import warn
 from ...utils.gradients import zero_gradients
-from ...utils.hooks import RemovableHandle
+from ...utils.hooks import RemovableHandle, add_hook
 from ..common_types import Device
 from ..parameter import Buffer, Parameter
 from . import _hooks, _state
@@ -462,7 +462,7 @@ class Module:
                 continue
             with rl.no_grad():
                 applied = fn(parameter)
-                gradient = parameter.grad if parameter.grad is None else fn(parameter.grad)
+                gradient = None if parameter.grad is None else fn(parameter.grad)
             if applied.is_meta == parameter.is_meta:
                 if applied is not parameter:
                     parameter.grad = None  # for a moment it would not fit the data
@@ -471,7 +471,7 @@ class Module:
                 parameter = Parameter(applied, parameter.requires_grad)
                 self._parameters[name] = parameter
             if gradient is not None and gradient is not parameter.grad:
-                parameter.grad = gradient.requires_grad_(gradient.requires_grad)
+                parameter.grad = gradient
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -658,7 +658,7 @@ class Module:
         """
         self._plain_call = False
         flags = (self._forward_pre_hooks_with_kwargs,) if with_kwargs else ()
-        return _hooks.add(self._forward_pre_hooks, hook, prepend=prepend, flags=flags)
+        return add_hook(self._forward_pre_hooks, hook, prepend=prepend, flags=flags)
 
     def register_forward_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -672,7 +672,7 @@ class Module:
         flags = [self._forward_hooks_with_kwargs] if with_kwargs else []
         if always_call:
             flags.append(self._forward_hooks_always_called)
-        return _hooks.add(self._forward_hooks, hook, prepend=prepend, flags=flags)
+        return add_hook(self._forward_hooks, hook, prepend=prepend, flags=flags)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Has ``hook(module, grad_output)`` called in backward when the gradients of the outputs are known.
@@ -680,7 +680,7 @@ class Module:
         What it returns, if not None, replaces them. Returns a handle whose ``remove()`` takes it off.
         """
         self._plain_call = False
-        return _hooks.add(self._backward_pre_hooks, hook, prepend=prepend)
+        return add_hook(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Has ``hook(module, grad_input, grad_output)`` called in backward when the inputs' gradients are known.
@@ -690,7 +690,7 @@ class Module:
         Returns a handle whose ``remove()`` takes it off.
         """
         self._plain_call = False
-        return _hooks.add(self._backward_hooks, hook, prepend=prepend)
+        return add_hook(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
         """Deprecated in PyTorch; the same as ``register_full_backward_hook``."""
@@ -698,14 +698,14 @@ class Module:
 
     def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Has ``hook(module, prefix, keep_vars)`` called before the module is put into a state_dict."""
-        return _hooks.add(self._state_dict_pre_hooks, hook)
+        return add_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Has ``hook(module, state_dict, prefix, local_metadata)`` called after; it may change state_dict in place."""
-        return _hooks.add(self._state_dict_hooks, partial(_hooks.returning_none, hook))
+        return add_hook(self._state_dict_hooks, partial(_hooks.returning_none, hook))
 
     def _register_state_dict_hook(self, hook):
-        return _hooks.add(self._state_dict_hooks, hook)
+        return add_hook(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Has ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``
@@ -713,11 +713,11 @@ class Module:
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return _hooks.add(self._load_state_dict_pre_hooks, partial(hook, self) if with_module else hook)
+        return add_hook(self._load_state_dict_pre_hooks, partial(hook, self) if with_module else hook)
 
     def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Has ``hook(module, incompatible_keys)`` called after loading; it may change the lists of keys in place."""
-        return _hooks.add(self._load_state_dict_post_hooks, hook)
+        return add_hook(self._load_state_dict_post_hooks, hook)
 
     # Printing
 
@@ -749,7 +749,7 @@ def _indented(text):
 
 def _register_global(table, hook, *, flags=()):
     Module._plain_call = False
-    return _hooks.add(table, hook, flags=flags)
+    return add_hook(table, hook, flags=flags)
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
@@ -779,14 +779,14 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
 
 def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
     """Has ``hook(module, name, buffer)`` called for every buffer registered; what it returns replaces the buffer."""
-    return _hooks.add(_hooks.buffer_registration_hooks, hook)
+    return add_hook(_hooks.buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
     """Has ``hook(module, name, submodule)`` called for every module registered; what it returns replaces it."""
-    return _hooks.add(_hooks.module_registration_hooks, hook)
+    return add_hook(_hooks.module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
     """Has ``hook(module, name, param)`` called for every parameter registered; what it returns replaces it."""
-    return _hooks.add(_hooks.parameter_registration_hooks, hook)
+    return add_hook(_hooks.parameter_registration_hooks, hook)
