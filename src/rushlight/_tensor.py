@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import builtins
 
-from . import _C, _creation
+from . import _C, _creation, autograd
 from ._C import Tensor
+from ._size import Size
 from ._types import strided
+from .autograd.function import _add_hook
+from .autograd.grad_mode import no_grad
 
 
 def _legacy_new(*args, dtype=None, device=None):
@@ -16,7 +19,7 @@ def _legacy_new(*args, dtype=None, device=None):
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0].detach()
     if len(args) == 1 and not isinstance(args[0], int):
-        if builtins.type(args[0]).__name__ == "Size":
+        if isinstance(args[0], Size):
             return _C._empty(args[0], dtype, device)
         return _creation.tensor(args[0], dtype=dtype or _C.get_default_dtype(), device=device)
     return _C._empty(args, dtype, device)
@@ -35,15 +38,10 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     >>> x.grad
     tensor(7.)
     """
-    if retain_graph is None:
-        retain_graph = create_graph
     if inputs is None:
-        _C._backward(self, gradient, retain_graph, create_graph)
+        _C._backward(self, gradient, create_graph if retain_graph is None else retain_graph, create_graph)
     else:
-        inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-        if not inputs:
-            raise RuntimeError("backward: inputs is empty\n  hint: leave it away to reach all leaves")
-        _C._run_backward((self,), (gradient,), inputs, retain_graph, create_graph, True, True)
+        autograd.backward((self,), (gradient,), retain_graph, create_graph, inputs)
 
 
 # --- Conversion -------------------------------------------------------------------------------------------------------
@@ -327,8 +325,6 @@ def register_hook(self, hook):
     Returns:
         a handle with ``remove()``.
     """
-    from .autograd.function import _add_hook
-
     if not self.requires_grad:
         raise RuntimeError(
             "register_hook: this tensor does not require grad, so no gradient will come to it\n"
@@ -343,8 +339,6 @@ def register_post_accumulate_grad_hook(self, hook):
     Returns:
         a handle with ``remove()``.
     """
-    from .autograd.function import _add_hook
-
     if not self.requires_grad:
         raise RuntimeError("register_post_accumulate_grad_hook: this tensor does not require grad")
     if self.grad_fn is not None:
@@ -410,15 +404,9 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None) -> Tensor:
     flat = source if isinstance(source, Tensor) else source._as(self.dtype)
     if size is not None:
         flat = flat.as_strided(size, stride if stride is not None else _C._contiguous_strides(size), storage_offset)
-    with _no_grad():
+    with no_grad():
         self.data = flat
     return self
-
-
-def _no_grad():
-    from .autograd.grad_mode import no_grad
-
-    return no_grad()
 
 
 def as_subclass(self, cls):

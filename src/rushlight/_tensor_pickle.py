@@ -35,8 +35,7 @@ class Storage:
         key = (memory.data_ptr(), memory.nbytes(), tensor.dtype)
         storage = _storages.get(key) if key[0] else None
         if storage is None:
-            count = memory.nbytes() // tensor.element_size()
-            storage = cls(tensor.detach().as_strided((count,), (1,), 0))
+            storage = cls(memory._as(tensor.dtype))
             if key[0]:
                 _storages[key] = storage
         return storage

@@ -85,14 +85,12 @@ class _Formatter:
         return self._digits(value).rjust(self.width)
 
 
-def _edges(x):
-    """The corners of a large tensor, as a tensor."""
-    from . import cat
-
+def _corners(x, between: int):
+    """The corners of a large tensor, as a tensor, with so many elements between them in each long dimension."""
     e = _options.edgeitems
     for d in range(x.dim()):
-        if x.size(d) > 2 * e:
-            x = cat((x.narrow(d, 0, e), x.narrow(d, x.size(d) - e, e)), d)
+        if x.size(d) > 2 * e + between:
+            x = _C.cat((x.narrow(d, 0, e + between), x.narrow(d, x.size(d) - e, e)), d)
     return x
 
 
@@ -113,12 +111,11 @@ def _nested(values, dims: int, indent: int, summarize: bool, format_) -> str:
     if dims == 1:
         return _vector(values, indent, summarize, format_)
     e = _options.edgeitems
-    if summarize and len(values) > 2 * e:
-        parts = [_nested(v, dims - 1, indent + 1, summarize, format_) for v in values[:e]]
-        parts.append("...")
-        parts += [_nested(v, dims - 1, indent + 1, summarize, format_) for v in values[-e:]]
-    else:
-        parts = [_nested(v, dims - 1, indent + 1, summarize, format_) for v in values]
+    dots = summarize and len(values) > 2 * e
+    shown = [*values[:e], *values[-e:]] if dots else values
+    parts = [_nested(v, dims - 1, indent + 1, summarize, format_) for v in shown]
+    if dots:
+        parts.insert(e, "...")
     return "[" + ("," + "\n" * (dims - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
@@ -151,12 +148,11 @@ def tensor_str(x) -> str:
         if x.dtype not in (default, _C.int64, _C.bool):
             suffixes.append(f"dtype={x.dtype}")
         summarize = x.numel() > _options.threshold
-        shown = _edges(plain) if summarize else plain
+        shown = _corners(plain, 0) if summarize else plain
         format_ = _Formatter(_flatten(shown.tolist(), shown.dim()), x.is_floating_point())
         if summarize:
-            body = _nested(_with_middle(plain).tolist(), x.dim(), indent, True, format_)
-        else:
-            body = _nested(plain.tolist(), x.dim(), indent, False, format_)
+            shown = _corners(plain, 1)  # one element, for the dots to stand in
+        body = _nested(shown.tolist(), x.dim(), indent, summarize, format_)
     if x.grad_fn is not None:
         suffixes.append(f"grad_fn=<{x.grad_fn.name()}>")
     elif x.requires_grad:
@@ -171,14 +167,3 @@ def tensor_str(x) -> str:
             text += ", " + suffix
             last += len(suffix) + 2
     return text + ")"
-
-
-def _with_middle(x):
-    """The corners and one element between them in each long dimension, for the dots to stand in."""
-    from . import cat
-
-    e = _options.edgeitems
-    for d in range(x.dim()):
-        if x.size(d) > 2 * e + 1:
-            x = cat((x.narrow(d, 0, e + 1), x.narrow(d, x.size(d) - e, e)), d)
-    return x

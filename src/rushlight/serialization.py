@@ -582,10 +582,10 @@ def _look_up(module: str, name: str) -> tuple[Any, Callable | None]:
     for table in (_constructors, _tensor_constructors()):
         if key in table:
             return table[key]
-    short = name if module in ("builtins", "__main__") else f"{module.partition('.')[0]}...{name}"
+    spelled = name if module in ("builtins", "__main__") else f"{module}.{name}"
     raise pickle.UnpicklingError(
         f"it names {module}.{name}, which weights_only=True does not allow\n"
-        f"  hint: if you know what it is, rushlight.serialization.add_safe_globals([{short}]); "
+        f"  hint: if you know what it is, rushlight.serialization.add_safe_globals([{spelled}]); "
         "if you trust the file's author with your machine, load(..., weights_only=False)"
     )
 

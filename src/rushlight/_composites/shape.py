@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from .. import _C
 from .._C import Tensor
+from .._size import Size
 from ..overrides import overridable
+
+
+def _listed(tensors):
+    """What ``f(*tensors)`` was given: several tensors, or one sequence of them."""
+    return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
 
 
 def _each(function, tensors):
     """One result for one tensor, a tuple for several or for a list of them."""
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
         return function(tensors[0])
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tensors[0]
-    return tuple(map(function, tensors))
+    return tuple(map(function, _listed(tensors)))
 
 
 @overridable
@@ -143,8 +147,7 @@ def broadcast_tensors(*tensors):
     >>> a.shape, b.shape
     (torch.Size([2, 3]), torch.Size([2, 3]))
     """
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tensors[0]
+    tensors = _listed(tensors)
     shape = broadcast_shapes(*(t.shape for t in tensors))
     return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)
 
@@ -156,8 +159,6 @@ def broadcast_shapes(*shapes):
     >>> rl.broadcast_shapes((2, 1), (3,), ())
     torch.Size([2, 3])
     """
-    from .. import Size
-
     result: list[int] = []
     for shape in shapes:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -200,8 +201,7 @@ def meshgrid(*tensors, indexing=None):
     tensor([[3, 4, 5],
             [3, 4, 5]])
     """
-    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-        tensors = tensors[0]
+    tensors = _listed(tensors)
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'meshgrid: indexing must be "ij" or "xy", got {indexing!r}')
     if not tensors:

@@ -208,6 +208,7 @@ class _Iter:
     """What iterators with and without workers share."""
 
     _warned = False
+    _workers = 0
 
     def __init__(self, loader: DataLoader):
         self._loader = loader
@@ -245,8 +246,6 @@ class _Iter:
                 f"the length of {type(self._loader.dataset).__name__} promises {expected} batches, and more have come"
                 + ("\n  hint: every worker streams the whole; share it out by get_worker_info()" * (self._workers > 1))
             )
-
-    _workers = 0
 
 
 class _SingleProcessIter(_Iter):

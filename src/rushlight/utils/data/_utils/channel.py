@@ -8,7 +8,6 @@ so nothing stays in /dev/shm whoever is killed when, and the space goes when its
 from __future__ import annotations
 
 import copyreg
-import ctypes
 import io
 import mmap
 import os
@@ -23,6 +22,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._tensor_pickle import memory_of
 
 _HEADER = struct.Struct("<QQ")  # bytes that follow in the socket, bytes in the file that comes along (or 0)
 _ALIGN = 64
@@ -95,13 +95,6 @@ class Channel:
         return b"".join(parts)
 
 
-def tensor_bytes(tensor: Tensor):
-    """The memory of a contiguous tensor as a writable buffer, which keeps the tensor alive."""
-    view = (ctypes.c_char * (tensor.numel() * tensor.element_size())).from_address(tensor.data_ptr())
-    view._owner = tensor  # type: ignore[attr-defined]
-    return view
-
-
 def _dumps(message) -> tuple[bytes, list[memoryview]]:
     buffers: list[memoryview] = []
 
@@ -130,8 +123,7 @@ def _reduce_tensor(tensor: Tensor):
     if tensor.device.type != "cpu":
         return tensor.__reduce_ex__(5)
     plain = tensor.contiguous()
-    content = pickle.PickleBuffer(tensor_bytes(plain)) if plain.numel() else b""
-    return _rebuild_tensor, (content, plain.dtype, tuple(plain.shape))
+    return _rebuild_tensor, (pickle.PickleBuffer(memory_of(plain)), plain.dtype, tuple(plain.shape))
 
 
 def _rebuild_tensor(content, dtype, shape) -> Tensor:
