@@ -299,10 +299,6 @@ def relu_(input):
     return _C.relu_(input)
 
 
-def _put(input, result, inplace):
-    return input.copy_(result) if inplace else result
-
-
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """x where positive, negative_slope * x elsewhere (Maas et al. 2013)."""
     return (_C.leaky_relu_ if inplace else _C.leaky_relu)(input, negative_slope)
@@ -425,7 +421,7 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     if not training or p == 0:
         return input
     kept = input.new_ones((*input.shape[:2], *(1 for _ in input.shape[2:])))
-    return _put(input, input * _C.dropout(kept, p, True), inplace)
+    return (input.mul_ if inplace else input.mul)(_C.dropout(kept, p, True))
 
 
 # Losses. Each takes reduction: "none" gives a loss per element or sample, "mean" and "sum" one number.
@@ -506,8 +502,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
         >>> rl.nn.functional.mse_loss(rl.tensor([1., 3.]), rl.zeros(2))
         tensor(5.)
     """
-    if input.shape != target.shape:
-        _warn_of_shapes("mse_loss", input, target)
+    _warn_of_shapes("mse_loss", input, target)
     code = _reduction_code(reduction, size_average, reduce)
     if weight is not None:
         return _weighted(_C.mse_loss(input, target, 0), weight, code)

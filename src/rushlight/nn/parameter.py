@@ -7,29 +7,27 @@ import rushlight as rl
 from .. import _C, Tensor
 
 
-class _ParameterMeta(_C._TensorMeta):
-    # A tensor of a custom subclass stays of its type when made a Parameter; the mark makes isinstance hold for it.
+class _Marked(_C._TensorMeta):
+    """Of a class whose instances may keep another class, and then bear the attribute that ``_mark`` names.
+
+    A tensor of a custom subclass stays of its type when made a Parameter, and so does every tensor made a Buffer.
+    """
+
     def __instancecheck__(cls, instance):
         if type.__instancecheck__(cls, instance):
             return True
-        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
-
-
-class _BufferMeta(_C._TensorMeta):
-    def __instancecheck__(cls, instance):
-        if type.__instancecheck__(cls, instance):
-            return True
-        return cls is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+        mark = cls.__dict__.get("_mark")  # a subclass has none
+        return mark is not None and isinstance(instance, Tensor) and getattr(instance, mark, False)
 
 
 def _check_tensor(data, kind):
     if not isinstance(data, Tensor):
         raise TypeError(
-            f"{kind}() takes a Tensor, got {type(data).__name__}.\n  hint: wrap it first: {kind}(rl.tensor(data))"
+            f"{kind}() takes a Tensor, got {type(data).__name__}\n  hint: wrap it first: {kind}(rl.tensor(data))"
         )
 
 
-class Parameter(Tensor, metaclass=_ParameterMeta):
+class Parameter(Tensor, metaclass=_Marked):
     """A Tensor that, set as an attribute of a Module, is listed in ``module.parameters()``.
 
     Args:
@@ -45,6 +43,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         >>> w.requires_grad, w.is_leaf
         (True, True)
     """
+
+    _mark = "_is_param"
 
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
@@ -71,7 +71,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 _C._set_parameter_type(Parameter)  # on which operations are as fast as on a Tensor, and give one
 
 
-class Buffer(Tensor, metaclass=_BufferMeta):
+class Buffer(Tensor, metaclass=_Marked):
     """A Tensor that, set as an attribute of a Module, becomes one of its buffers: moved and saved, not trained.
 
     Args:
@@ -88,6 +88,8 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         >>> list(m.state_dict())
         ['mean']
     """
+
+    _mark = "_is_buffer"
 
     def __new__(cls, data=None, *, persistent=True):
         if data is None:
@@ -112,6 +114,3 @@ class UninitializedParameter(Parameter):
 def is_lazy(parameter) -> bool:
     """Whether the parameter still waits for its shape; always False here."""
     return False
-
-
-_C._set_parameter_type(Parameter)

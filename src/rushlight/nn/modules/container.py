@@ -37,9 +37,9 @@ class _ModuleSequence(Module):
         position = _position(index, len(self), type(self).__name__)
         return next(k for i, k in enumerate(self._modules) if i == position)
 
-    def _rename(self):
-        """Names the modules by their positions again, after one was taken out or put in."""
-        modules = list(self._modules.values())
+    def _number(self, modules):
+        """Holds these modules alone, named by their positions."""
+        modules = list(modules)
         self._modules.clear()
         self._modules.update((str(i), m) for i, m in enumerate(modules))
 
@@ -50,23 +50,11 @@ class _ModuleSequence(Module):
         keys = list(self._modules)[index] if isinstance(index, slice) else [self._key(index)]
         for key in keys:
             delattr(self, key)
-        self._rename()
+        self._number(self)
 
     def append(self, module):
         """Adds a module at the end; returns self."""
         self.add_module(str(len(self)), module)
-        return self
-
-    def insert(self, index, module):
-        """Puts a module before position index; returns self in a Sequential."""
-        if not isinstance(module, Module):
-            raise AssertionError(f"module should be of type: {Module}, got {type_name(module)}")
-        modules = list(self._modules.values())
-        if not -len(modules) <= index <= len(modules):
-            raise IndexError(f"Index out of range: {index}, there are {len(modules)} modules")
-        modules.insert(index, module)
-        self._modules.clear()
-        self._modules.update((str(i), m) for i, m in enumerate(modules))
         return self
 
     def extend(self, modules):
@@ -126,6 +114,17 @@ class Sequential(_ModuleSequence):
             raise
         return input
 
+    def insert(self, index, module):
+        """Puts a module before position index; returns self."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}, got {type_name(module)}")
+        modules = list(self)
+        if not -len(modules) <= index <= len(modules):
+            raise IndexError(f"Index out of range: {index}, there are {len(modules)} modules")
+        modules.insert(index, module)
+        self._number(modules)
+        return self
+
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
@@ -182,10 +181,9 @@ class ModuleList(_ModuleSequence):
 
     def insert(self, index, module):
         """Puts a module before position index, as ``list.insert`` does."""
-        modules = [*self._modules.values()]
+        modules = list(self)
         modules.insert(index, module)
-        for i, m in enumerate(modules):
-            self._modules[str(i)] = m
+        self._number(modules)
 
     def __repr__(self):
         """As Module's, with runs of modules that print alike on one line."""

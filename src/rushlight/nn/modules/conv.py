@@ -14,10 +14,6 @@ from ..parameter import Parameter
 from .module import Module
 
 
-def _tuple(value, n):
-    return (value,) * n if isinstance(value, int) else tuple(value)
-
-
 class Conv2d(Module):
     """Two-dimensional convolution with learned kernels; see ``nn.functional.conv2d``.
 
@@ -67,10 +63,10 @@ class Conv2d(Module):
             )
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = _tuple(kernel_size, 2)
-        self.stride = _tuple(stride, 2)
-        self.padding = padding if isinstance(padding, str) else _tuple(padding, 2)
-        self.dilation = _tuple(dilation, 2)
+        self.kernel_size = F._pair(kernel_size)
+        self.stride = F._pair(stride)
+        self.padding = padding if isinstance(padding, str) else F._pair(padding)
+        self.dilation = F._pair(dilation)
         self.transposed = False
         self.output_padding = (0, 0)
         self.groups = groups

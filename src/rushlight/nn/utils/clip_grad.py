@@ -34,18 +34,6 @@ def _clip(gradients, max_norm, norm_type, error_if_nonfinite):
     return total_norm
 
 
-def _norm(tensor, norm_type):
-    if norm_type == 2:
-        return (tensor * tensor).sum().sqrt()
-    if norm_type == math.inf:
-        return tensor.abs().amax()
-    if norm_type == -math.inf:
-        return tensor.abs().amin()
-    if norm_type == 0:
-        return (tensor != 0).sum().to(tensor.dtype)
-    return tensor.abs().pow(norm_type).sum().pow(1 / norm_type)
-
-
 def _scale(gradients, max_norm, total_norm):
     factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     with rl.no_grad():
@@ -92,7 +80,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if not tensors:
         return rl.tensor(0.0)
     first = tensors[0].device
-    total_norm = _norm(rl.stack([_norm(t.detach(), norm_type).to(first) for t in tensors]), norm_type)
+    total_norm = rl.norm(rl.stack([rl.norm(t.detach(), norm_type).to(first) for t in tensors]), norm_type)
     _check_finite(total_norm, norm_type, error_if_nonfinite)
     return total_norm
 
