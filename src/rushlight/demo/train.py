@@ -121,9 +121,7 @@ class Demo:
             f"{config.data}: {len(self.train_set):,} images to learn from, {len(self.test_set):,} to be tested on; "
             f"network of {sum(p.numel() for p in self.model.parameters()):,} parameters on {self.device}"
         )
-        loader = DataLoader(
-            self.train_set, config.batch_size, shuffle=True, num_workers=WORKERS, worker_init_fn=_ignore_interrupt
-        )
+        loader = DataLoader(self.train_set, config.batch_size, shuffle=True, num_workers=WORKERS)
         while progress.epoch < config.epochs:
             if not self._train_epoch(loader, interrupt):
                 again = "" if str(self.out) == "rushlight-demo" else f" --out {self.out}"
@@ -196,13 +194,9 @@ class Demo:
             flush=True,
         )
         progress.epochs.append(row)
-        progress.epoch, progress.batch, progress.images, progress.loss, progress.correct = (
-            progress.epoch + 1,
-            0,
-            0,
-            0.0,
-            0,
-        )
+        progress.epoch += 1
+        progress.batch = progress.images = progress.correct = 0
+        progress.loss = 0.0
         progress.seconds += time.perf_counter() - start
         self._save()
         return not interrupt.asked or progress.epoch == config.epochs
@@ -302,10 +296,6 @@ class _Interrupt:
 
     def __exit__(self, *_: Any) -> None:
         signal.signal(signal.SIGINT, self._before)
-
-
-def _ignore_interrupt(worker: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; only the parent answers
 
 
 def _config(args: argparse.Namespace, saved: dict[str, Any] | None) -> Config:

@@ -69,9 +69,7 @@ def _tensor_of_array(array) -> Tensor:
     """A tensor (channels, height, width) or (height, width) on the memory of an array, where its strides allow."""
     if array.ndim not in (2, 3):
         raise ValueError(f"an image array has 2 or 3 dimensions, this one has shape {array.shape}")
-    if any(step < 0 for step in array.strides) or not array.flags.writeable:
-        array = array.copy()
-    tensor = rushlight.from_numpy(array)
+    tensor = rushlight.as_tensor(array)
     return tensor.movedim(-1, 0) if array.ndim == 3 else tensor
 
 
@@ -225,20 +223,16 @@ def as_statistics(tensor: Tensor, mean, std) -> tuple[Tensor, Tensor]:
 
 def hflip(img):
     """Mirrors left and right."""
-    return _apply(img, lambda image: image.transpose(_transpose("FLIP_LEFT_RIGHT")), lambda image: _reversed(image, -1))
+    return _apply(img, lambda image: image.transpose(_transpose("FLIP_LEFT_RIGHT")), lambda image: image.flip(-1))
 
 
 def vflip(img):
     """Mirrors top and bottom."""
-    return _apply(img, lambda image: image.transpose(_transpose("FLIP_TOP_BOTTOM")), lambda image: _reversed(image, -2))
+    return _apply(img, lambda image: image.transpose(_transpose("FLIP_TOP_BOTTOM")), lambda image: image.flip(-2))
 
 
 def _transpose(name: str):
     return getattr(sys.modules["PIL.Image"].Transpose, name)
-
-
-def _reversed(image: Tensor, dim: int) -> Tensor:
-    return image.index_select(dim, rushlight.arange(image.shape[dim] - 1, -1, -1, device=image.device))
 
 
 def crop(img, top: int, left: int, height: int, width: int):
@@ -439,9 +433,9 @@ def _rotate_tensor(image: Tensor, angle: float, interpolation, expand: bool, cen
         raise ValueError(f"tensors are rotated with nearest or bilinear interpolation, not {mode}")
     rows, columns = image.shape[-2:]
     if center is None and angle % 180 == 0:
-        return _reversed(_reversed(image, -1), -2) if angle % 360 else image.clone()
+        return image.flip(-1, -2) if angle % 360 else image.clone()
     if center is None and angle % 90 == 0 and (expand or rows == columns):
-        return _reversed(image.transpose(-2, -1), -2 if angle % 360 == 90 else -1)
+        return image.transpose(-2, -1).flip(-2 if angle % 360 == 90 else -1)
     cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     height, width = rows, columns
     if expand:

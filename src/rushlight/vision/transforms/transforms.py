@@ -112,7 +112,14 @@ class Lambda:
         return f"{type(self).__name__}()"
 
 
-class Normalize(Module):
+class _Transform(Module):
+    """Prints itself on one line, by `extra_repr`."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.extra_repr()})"
+
+
+class Normalize(_Transform):
     """(image - mean) / std for each channel of a floating point tensor (..., channels, height, width).
 
     Errors: TypeError for integers or no tensor, ValueError for a std of 0 or a wrong number of values.
@@ -141,16 +148,6 @@ class Normalize(Module):
 
     def extra_repr(self) -> str:
         return f"mean={self.mean}, std={self.std}"
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.extra_repr()})"
-
-
-class _Transform(Module):
-    """Prints itself on one line, by `extra_repr`."""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.extra_repr()})"
 
 
 class Resize(_Transform):
