@@ -35,6 +35,7 @@ from ._creation import (
     zeros_like,
 )
 from ._creation import range_ as range
+from ._lazy import lazily
 from ._size import Size
 from ._tensor_str import set_printoptions
 from ._types import (
@@ -108,30 +109,19 @@ if TYPE_CHECKING:
     from .serialization import load, save
     from .storage import TypedStorage, UntypedStorage
 
-_lazy = {
-    "nn": "nn",
-    "optim": "optim",
-    "utils": "utils",
-    "vision": "vision",
-    "serialization": "serialization",
-    "storage": "storage",
-    "load": "serialization:load",
-    "save": "serialization:save",
-    "UntypedStorage": "storage:UntypedStorage",
-    "TypedStorage": "storage:TypedStorage",
-}
-
-
-def __getattr__(name: str):
-    """Submodules are imported when they are first used, so that ``import rushlight`` stays quick."""
-    where = _lazy.get(name)
-    if where is None:
-        raise AttributeError(f"module 'rushlight' has no attribute '{name}'")
-    from importlib import import_module
-
-    module, _, attribute = where.partition(":")
-    value = import_module(f"rushlight.{module}")
-    if attribute:
-        value = getattr(value, attribute)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazily(
+    __name__,
+    globals(),
+    {
+        "nn": "nn",
+        "optim": "optim",
+        "utils": "utils",
+        "vision": "vision",
+        "serialization": "serialization",
+        "storage": "storage",
+        "load": "serialization:load",
+        "save": "serialization:save",
+        "UntypedStorage": "storage:UntypedStorage",
+        "TypedStorage": "storage:TypedStorage",
+    },
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _C
+from .._lazy import lazily
 from . import function
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -105,13 +106,10 @@ def grad(
     return result
 
 
-def __getattr__(name: str):
-    # What few programs use is imported when they do.
-    if name in ("gradcheck", "gradgradcheck"):
-        from importlib import import_module
+TYPE_CHECKING = False  # typing's own would have to be imported
+if TYPE_CHECKING:
+    from .gradcheck import gradcheck, gradgradcheck
 
-        module = import_module("rushlight.autograd.gradcheck")
-
-        globals().update(gradcheck=module.gradcheck, gradgradcheck=module.gradgradcheck)
-        return globals()[name]
-    raise AttributeError(f"module 'rushlight.autograd' has no attribute '{name}'")
+__getattr__, __dir__ = lazily(
+    __name__, globals(), {"gradcheck": "gradcheck:gradcheck", "gradgradcheck": "gradcheck:gradgradcheck"}
+)
