@@ -70,13 +70,19 @@ def default_convert(data):
         return data
     if kind.__module__ == "numpy" and sys.modules.get("numpy"):
         return data if data.dtype.kind in "SUOV" else rushlight.as_tensor(data)
+    return inside(default_convert, data)
+
+
+def inside(function: Callable, data):
+    """The mapping, named tuple or sequence with the function applied to what it holds; anything else as it is."""
+    kind = type(data)
     if isinstance(data, Mapping):
-        return _like(data, {key: default_convert(value) for key, value in data.items()})
+        return _like(data, {key: function(value) for key, value in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return kind(*(default_convert(value) for value in data))
-    if isinstance(data, Sequence):
-        converted = [default_convert(value) for value in data]
-        return converted if kind in (tuple, list) else _like(data, converted)
+        return kind(*map(function, data))
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        content = [function(value) for value in data]
+        return content if kind is tuple else _like(data, content)
     return data
 
 
