@@ -8,6 +8,7 @@ of order statistics by the sign test. Where PyTorch against itself is off by mor
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import statistics
@@ -36,7 +37,7 @@ class Result:
     rushlight: float  # seconds, medians
     pytorch: float
     pairs: int
-    attempts: int
+    attempts: int = 1
 
     @property
     def void(self) -> bool:
@@ -88,16 +89,15 @@ class Worker:
         return self.ask(repeat=self.repeat)["seconds"] / self.repeat
 
     def close(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-        self.process.wait()
+        with contextlib.suppress(BrokenPipeError), self.process:  # which closes its ends of the pipes, then waits
+            pass
 
 
 def measure(row: Row, threads: int, pairs: int, seconds: float, frameworks: tuple[str, str, str]) -> Result:
     """The row's result; measured anew in new processes while the control is off."""
     result: Result | None = None
     for attempt in range(1, ATTEMPTS + 1):
-        again = measure_once(row, threads, pairs, seconds, frameworks, attempt)
+        again = measure_once(row, threads, pairs, seconds, frameworks)
         if result is None or abs(again.control - 1) < abs(result.control - 1):
             result = again
         result.attempts = attempt
@@ -107,11 +107,10 @@ def measure(row: Row, threads: int, pairs: int, seconds: float, frameworks: tupl
     return result
 
 
-def measure_once(
-    row: Row, threads: int, pairs: int, seconds: float, frameworks: tuple[str, str, str], attempt: int
-) -> Result:
-    workers = [Worker(name) for name in frameworks]
+def measure_once(row: Row, threads: int, pairs: int, seconds: float, frameworks: tuple[str, str, str]) -> Result:
+    workers: list[Worker] = []
     try:
+        workers += map(Worker, frameworks)
         for worker in workers:
             worker.prepare(row, threads, seconds)
         times = []
@@ -137,7 +136,6 @@ def measure_once(
         rushlight=statistics.median(own),
         pytorch=statistics.median(other),
         pairs=pairs,
-        attempts=attempt,
     )
 
 

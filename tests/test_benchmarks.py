@@ -20,8 +20,17 @@ def test_rows_run():
         worker.close()
 
 
+def test_a_dead_worker_is_named_and_closed():
+    worker = Worker("nosuch")
+    with pytest.raises((RuntimeError, BrokenPipeError)):
+        worker.ask(prepare="add", threads=1)
+        worker.ask(repeat=1)
+    worker.close()
+    assert worker.process.stdin.closed and worker.process.stdout.closed
+
+
 def test_measure_against_itself():
-    result = measure_once(ROWS["add"], 1, 5, 0.002, ("rushlight",) * 3, attempt=1)
+    result = measure_once(ROWS["add"], 1, 5, 0.002, ("rushlight",) * 3)
     assert 0.2 < result.ratio < 5 and result.low <= result.ratio <= result.high
 
 
