@@ -6,6 +6,8 @@ Values are compared with those of one thread; under the thread sanitizer (see CO
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -109,6 +111,49 @@ def test_pool_and_cache_change_meanwhile() -> None:
         together(work)
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="counts threads by way of /proc")
+def test_pool_grows_again() -> None:
+    """After a time with one thread only, the workers are back."""
+    code = """
+import os
+import rushlight as torch
+a = torch.ones(1 << 20)
+counts = []
+for n in (3, 1, 3):
+    torch.set_num_threads(n)
+    a + a
+    counts.append(len(os.listdir("/proc/self/task")))
+assert counts[0] == counts[2] == counts[1] + 2, counts
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_first_calls_at_once() -> None:
+    """What an operation takes is worked out at its first call, which many threads may make."""
+    code = """
+import sys, threading
+import rushlight as torch
+sys.setswitchinterval(1e-9)
+x = torch.ones(4)
+calls = [lambda: x.sum(0), lambda: x.std(0), lambda: x.clamp(0, 1), lambda: x.max(0), lambda: x.prod(0)]
+calls += [lambda: x.split(2), lambda: torch.var_mean(x, 0), lambda: x.repeat_interleave(2), lambda: x.median(0)]
+start = threading.Barrier(8)
+failures = []
+def work():
+    for call in calls:
+        start.wait()
+        try:
+            call()
+        except Exception as error:
+            failures.append(error)
+threads = [threading.Thread(target=work) for _ in range(8)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert not failures, failures[0]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_backward_over_a_shared_graph() -> None:

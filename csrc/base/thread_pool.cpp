@@ -90,6 +90,7 @@ class Pool {
   void resize(int workers) {  // with the lock held
     spin_.store(workers < available_cpus(), std::memory_order_relaxed);
     shrink(workers);
+    workers_.reserve(size_t(workers));  // what throws, throws before a thread is there that nobody would join
     while (workers_.size() < size_t(workers))
       if (!add_worker()) break;  // no more threads to be had: go on with those there are
     size_ = workers;
@@ -102,6 +103,7 @@ class Pool {
       last.word.notify_one();
       last.thread.join();
     }
+    size_ = std::min(size_, workers);
   }
 
   void run(int threads, int64_t begin, int64_t end, int64_t grain, detail::RangeFn fn, void* ctx) {
@@ -235,8 +237,9 @@ void detail::parallel_for(int64_t begin, int64_t end, int64_t grain, RangeFn fn,
   if (begin >= end) return;
   grain = std::max<int64_t>(grain, 1);
   int threads = num_threads();
-  if (threads == 1 || end - begin < 2 * grain || inside_region || !pool().try_lock()) return fn(ctx, begin, end);
+  if (threads == 1 || end - begin < 2 * grain || inside_region) return fn(ctx, begin, end);
   Pool& p = pool();
+  if (!p.try_lock()) return fn(ctx, begin, end);
   inside_region = true;
   std::exception_ptr error;
   try {

@@ -224,13 +224,9 @@ int64_t reduced_count(IntSpan sizes, DimSet reduced) {
   return n;
 }
 
-Tensor reduce(Fold fold, const Tensor& x, DimSet reduced, bool keepdim, DType compute_dtype, DType result,
-              const Tensor* given, const Tensor* parameters, Finish finish) {
-  Tensor made;
-  if (!given) made = empty(reduced_shape(x.sizes(), reduced, keepdim), result, x.device());
-  const Tensor& out = given ? *given : made;
-  if (out.is_meta() || out.numel() == 0) return out;
-
+static void reduce_into(const Tensor& out, Fold fold, const Tensor& x, DimSet reduced, bool keepdim,
+                        DType compute_dtype, const Tensor* parameters, Finish finish) {
+  if (out.is_meta() || out.numel() == 0) return;
   Compute compute = compute_of(compute_dtype);
   Compute acc_type = compute == kI64 ? kI64 : kF64;
   Work w{kernels_of(fold, compute),
@@ -305,7 +301,7 @@ Tensor reduce(Fold fold, const Tensor& x, DimSet reduced, bool keepdim, DType co
         store(unit, acc);
       }
     });
-    return out;
+    return;
   }
 
   // Few results of many elements: the reduced range is cut into parts whose accumulators are joined in order.
@@ -325,7 +321,13 @@ Tensor reduce(Fold fold, const Tensor& x, DimSet reduced, bool keepdim, DType co
     join.columns(&partial[unit * per_unit], units * per_unit, parts, n, acc, nullptr);
     store(unit, acc);
   }
-  return out;
+}
+
+Tensor reduce(Fold fold, const Tensor& x, DimSet reduced, bool keepdim, DType compute, DType result, const Tensor* out,
+              const Tensor* parameter, Finish finish) {
+  Tensor to = out ? *out : empty(reduced_shape(x.sizes(), reduced, keepdim), result, x.device());
+  reduce_into(to, fold, x, reduced, keepdim, compute, parameter, finish);
+  return to;
 }
 
 // --- Extrema with their places --------------------------------------------------------------------------------------

@@ -212,6 +212,7 @@ bool Arguments::convert(const Signature& s, const Param& p, PyObject* v, Slot& s
         slot.pointer = PyUnicode_AsUTF8AndSize(v, &n);
         slot.count = n;
         ok = slot.pointer != nullptr;
+        if (!ok) PyErr_Clear();
       }
       break;
     case ArgType::MemoryFormat: {
@@ -231,6 +232,7 @@ bool Arguments::convert(const Signature& s, const Param& p, PyObject* v, Slot& s
       else {
         slot.pointer = PyLong_AsVoidPtr(n);
         ok = slot.pointer != nullptr;
+        if (!ok) PyErr_Clear();
         Py_DECREF(n);
       }
       break;

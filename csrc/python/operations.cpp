@@ -57,9 +57,15 @@ void write_results(Returns& r, PyObject* given, const char* schema) {
   }
 }
 
+// Apart first: defaults are evaluated by the interpreter, which may let in another thread that wants the same.
+void make_signatures(Callable& c) {
+  std::vector<Signature> made;
+  for (const OpInfo* op : c.ops) made.emplace_back(*op);
+  if (c.signatures.empty()) c.signatures = std::move(made);
+}
+
 PyObject* call(Callable& c, PyObject* const* args, size_t n, PyObject* kwnames) {
-  if (c.signatures.empty())
-    for (const OpInfo* op : c.ops) c.signatures.emplace_back(*op);
+  if (c.signatures.empty()) make_signatures(c);
   std::string why;
   for (size_t i = 0; i < c.signatures.size(); i++) {
     const Signature& s = c.signatures[i];
@@ -70,7 +76,7 @@ PyObject* call(Callable& c, PyObject* const* args, size_t n, PyObject* kwnames) 
     Returns r;
     if (c.target == Target::self) {
       s.op.call(a.slots, Target::self, &a.tensors[0], r);
-      return Py_NewRef(args[0]);
+      return n ? Py_NewRef(args[0]) : wrap(std::move(a.tensors[0]));  // no positional one: self is among the keywords
     }
     if (a.out && (PyTuple_Check(a.out) || PyList_Check(a.out))) {
       s.op.call(a.slots, Target::fresh, nullptr, r);
@@ -223,7 +229,6 @@ PyObject* make_returns(Returns& r, const char* schema) {
   switch (r.shape) {
     case Returns::one: return wrap(std::move(r.tensors[0]));
     case Returns::scalar: return wrap_scalar(r.number);
-    case Returns::nothing: Py_RETURN_NONE;
     default: break;
   }
   bool named = r.shape == Returns::tuple && std::strstr(schema, "-> (Tensor ");
