@@ -19,6 +19,22 @@ def leaf(*values: float, dtype: Any = None) -> Any:
 # -- leaves and results ---------------------------------------------------------------------------------------------
 
 
+def test_methods_of_one_argument() -> None:
+    x = torch.ones(2, 3)
+    assert x.requires_grad_(requires_grad=True) is x and x.requires_grad
+    assert not x.requires_grad_(False).requires_grad
+    assert x.size(dim=1) == 3 and x.stride(dim=0) == 3
+    with pytest.raises(TypeError, match="at most 1 argument, 2 were given"):
+        x.size(0, 1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'axis'"):
+        x.stride(axis=0)
+
+
+def test_in_place_function_returns_what_it_wrote_to() -> None:
+    x, y = torch.ones(2), torch.ones(2)
+    assert torch._C.add_(other=y, self=x) is x and x.tolist() == [2, 2]
+
+
 def test_leaves_and_results() -> None:
     x = leaf(1, 2)
     y = x * 2
@@ -590,6 +606,26 @@ def test_node_hooks() -> None:
     assert x.grad.tolist() == [76]
 
 
+def test_node_called_by_hand() -> None:
+    x = leaf(1, 2)
+    y = x.exp()
+    (g,) = y.grad_fn(torch.ones(2, dtype=torch.float64))
+    assert torch.equal(g, y)
+    assert y.grad_fn(None)[0].tolist() == [0, 0]
+    with pytest.raises(RuntimeError, match="expects 1 gradients, got 0"):
+        y.grad_fn()
+    with pytest.raises(RuntimeError, match=r"gradient of shape \(3,\)"):
+        y.grad_fn(torch.ones(3, dtype=torch.float64))
+
+
+def test_prehook_of_wrong_shape_is_refused() -> None:
+    x = leaf(1, 2)
+    y = x.softmax(0)
+    y.grad_fn.register_prehook(lambda grads: (torch.ones(1, dtype=torch.float64),))
+    with pytest.raises(RuntimeError, match=r"gradient of shape \(1,\)"):
+        y.sum().backward()
+
+
 def test_hook_survives_its_tensor() -> None:
     x = leaf(1.0)
     seen = []
@@ -670,6 +706,26 @@ def test_in_place_on_leaf_is_refused() -> None:
         x[0] = 5
     x.detach().add_(1)
     assert x.tolist() == [6, 4]
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "nll_loss"])
+@pytest.mark.parametrize("what", ["target", "weight"])
+def test_changed_target_of_a_loss_is_refused(loss: str, what: str) -> None:
+    x = torch.zeros(2, 3, requires_grad=True)
+    target, weight = torch.tensor([0, 1]), torch.ones(3)
+    y = getattr(torch.nn.functional, loss)(x, target, weight)
+    (target if what == "target" else weight).mul_(10**6)
+    with pytest.raises(RuntimeError, match="modified in place"):
+        y.backward()
+
+
+def test_target_changed_unseen_writes_nowhere() -> None:
+    x = torch.zeros(2, 3, requires_grad=True)
+    target = np.array([0, 1])
+    y = torch.nn.functional.cross_entropy(x, torch.from_numpy(target))
+    target[1] = 10**12
+    y.backward()
+    assert x.grad[0].tolist() != [0, 0, 0]
 
 
 def test_nan_in_saved_output_of_failed_backward_does_not_poison() -> None:

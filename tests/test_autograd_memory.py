@@ -122,6 +122,45 @@ def test_cycle_through_hook_is_collected(on: str) -> None:
     assert gone() is None
 
 
+class Last:
+    """A hook that does something when it is freed."""
+
+    def __init__(self, act: Any) -> None:
+        self.act = act
+
+    def __call__(self, grad: Any) -> None:
+        pass
+
+    def __del__(self) -> None:
+        self.act()
+
+
+def test_leaf_used_while_its_graph_is_freed() -> None:
+    x, w = leaf(1.0), leaf(1.0)
+    made: list[Any] = []
+    t = w * 2
+    t.register_hook(Last(lambda: made.append(x * 3)))
+    y = t * x
+    del t, y
+    gc.collect()
+    made[0].sum().backward()
+    (x * 4).sum().backward()
+    assert x.grad.tolist() == [7]
+
+
+def test_dying_tensor_is_not_found_by_weak_reference() -> None:
+    x = leaf(1.0)
+    x.note = "kept with its object"
+    found: list[Any] = []
+    reference = weakref.ref(x)
+    x.register_hook(Last(lambda: found.append(reference())))
+    y = x * 3
+    del x
+    assert reference() is not None
+    del y
+    assert found == [None]
+
+
 def test_cycle_through_ctx_is_collected() -> None:
     class Keeps(torch.autograd.Function):
         @staticmethod
@@ -208,6 +247,32 @@ def test_setting_data() -> None:
     assert x.tolist() == [5, 6] and x.data_ptr() == other.data_ptr() and x.requires_grad
     with pytest.raises((RuntimeError, TypeError)):
         x.data = 3
+
+
+def test_data_cannot_be_deleted() -> None:
+    x = leaf(1.0)
+    with pytest.raises(TypeError, match="cannot be deleted"):
+        del x.data
+
+
+def test_gradient_in_memory_of_numpy_is_copied() -> None:
+    array = np.ones(2)
+
+    class Borrow(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return torch.from_numpy(array)
+
+    x = leaf(1.0, 2.0)
+    Borrow.apply(x).sum().backward()
+    x.grad.add_(5)
+    assert array.tolist() == [1, 1]
+    (Borrow.apply(x) + x * 0).sum().backward()
+    assert array.tolist() == [1, 1]
 
 
 def test_deepcopy_and_pickle() -> None:

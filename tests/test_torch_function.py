@@ -126,6 +126,15 @@ def test_disabled() -> None:
     assert not Logged.log
 
 
+def test_disabled_stays_disabled_after_a_call() -> None:
+    x = torch.ones(2).as_subclass(Logged)
+    Logged.log.clear()
+    with torch._C.DisableTorchFunctionSubclass():
+        torch._C._disabled_torch_function_impl(torch.Tensor.add, (), (torch.ones(1), 1), {})
+        assert type(x + 1) is torch.Tensor
+    assert not Logged.log
+
+
 def test_mode_sees_every_call() -> None:
     seen = []
 

@@ -74,6 +74,21 @@ Tensor fit(Tensor g, const OutputMeta& m, const Node* to) {
   return g;
 }
 
+// Gradients that come from outside the engine, made to fit what the node expects.
+void check_grads(const Node& node, Grads& grads) {
+  RL_CHECK(grads.size() == node.outputs.size(), node.name(), " expects ", node.outputs.size(), " gradients, got ",
+           grads.size());
+  for (size_t i = 0; i < grads.size(); i++)
+    if (grads[i] && node.outputs[i].is_tensor) grads[i] = fit(std::move(grads[i]), node.outputs[i], &node);
+}
+
+void fill_undefined(const Node& node, Grads& grads) {
+  if (node.wants_undefined()) return;
+  for (size_t i = 0; i < grads.size() && i < node.outputs.size(); i++)
+    if (!grads[i] && node.outputs[i].is_tensor)
+      grads[i] = needs::zeros(node.outputs[i].shape, node.outputs[i].dtype, node.outputs[i].device);
+}
+
 using Entries = SmallVec<uint32_t, 16>;  // places in the table
 
 struct Run {
@@ -148,7 +163,7 @@ struct Run {
       slot = needs::add(slot, g);
     }
   }
-  static bool owned(const Tensor& t) { return !t.impl()->pyobj && t.is_dense(); }
+  static bool owned(const Tensor& t) { return !t.impl()->pyobj && !t.storage()->deleter && t.is_dense(); }
 
   void evaluate(uint32_t e) {
     Ref<Node> node = Ref<Node>::share(table[e].node);
@@ -164,6 +179,7 @@ struct Run {
         grads[h.nr] = one[0];
       }
       for (size_t i = 0; i < node->hooks->pre.size(); i++) Ref(node->hooks->pre[i])->call(grads, grads);
+      if (!node->hooks->pre.empty()) check_grads(*node, grads);
       for (size_t nr = 0; nr < node->hooks->retain.size(); nr++) {
         TensorImpl* impl = node->hooks->retain[nr];
         if (!impl || nr >= grads.size() || !grads[nr]) continue;
@@ -198,10 +214,7 @@ struct Run {
         node->runs_on_nothing() || std::any_of(grads.begin(), grads.end(), [](const Tensor& t) { return t.defined(); });
     Grads out;
     if (any) {
-      if (!node->wants_undefined())
-        for (size_t i = 0; i < grads.size() && i < node->outputs.size(); i++)
-          if (!grads[i] && node->outputs[i].is_tensor)
-            grads[i] = needs::zeros(node->outputs[i].shape, node->outputs[i].dtype, node->outputs[i].device);
+      fill_undefined(*node, grads);
       Grads before;
       bool post = node->hooks && !node->hooks->post.empty();
       if (post) before = grads;
@@ -241,6 +254,12 @@ Edge root_edge(const Tensor& r, size_t i) {
   RL_CHECK(e, "backward: root ", i, " (", Describe{r}, ") does not require grad and has no grad_fn",
            hint("make an input require gradients with requires_grad=True, and compute the loss with grad mode on"));
   return e;
+}
+
+Grads run_node(Node& node, Grads grads) {
+  check_grads(node, grads);
+  fill_undefined(node, grads);
+  return node.run(std::move(grads));
 }
 
 std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const Tensor> grads,

@@ -20,4 +20,7 @@ RL_API Edge root_edge(const Tensor& root, size_t i);  // where its gradient goes
 RL_API std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const Tensor> grads,
                                         std::span<const Edge> inputs, const BackwardOptions& options);
 
+// One node alone: one gradient for each of its outputs, undefined for zeros.
+RL_API Grads run_node(Node& node, Grads grads);
+
 }  // namespace rushlight

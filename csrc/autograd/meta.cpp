@@ -74,13 +74,15 @@ const Ref<Node>& grad_fn(const Tensor& t) {
 
 Edge accumulator_edge(const Tensor& leaf) {
   AutogradMeta& m = need_meta(leaf);
-  if (!m.accumulator) {
+  AccumulateGrad* a = m.accumulator;
+  // One that is neither in a graph nor waiting is about to be disposed of, and some destructor came here before that.
+  if (!a || (a->leaf && a->use_count() == 0)) {
     auto node = make_ref<AccumulateGrad>(leaf);
     m.accumulator = node.get();
     return {std::move(node), 0};
   }
-  if (!m.accumulator->leaf) m.accumulator->serve(leaf);
-  return {Ref<Node>::share(m.accumulator), 0};
+  if (!a->leaf) a->serve(leaf);
+  return {Ref<Node>::share(a), 0};
 }
 
 Edge gradient_edge(const Tensor& t) {

@@ -62,7 +62,7 @@ void AccumulateGrad::serve(const Tensor& t) {
 
 void AccumulateGrad::dispose() {
   AutogradMeta* m = leaf.impl()->autograd;
-  if (!m || m->accumulator != this) {  // the leaf was given another history
+  if (!m || m->accumulator != this) {  // the leaf was given another history, or a new accumulator meanwhile
     delete this;
     return;
   }
@@ -74,7 +74,7 @@ void AccumulateGrad::dispose() {
 // Ours alone, so that keeping it instead of a copy cannot be noticed.
 static bool stealable(const Tensor& g, const Tensor& leaf) {
   return g.impl()->use_count() == 1 && g.storage()->use_count() == 1 && !g.impl()->pyobj && !is_view(g) &&
-         g.storage()->nbytes == size_t(g.numel() * g.itemsize()) &&
+         !g.storage()->deleter && g.storage()->nbytes == size_t(g.numel() * g.itemsize()) &&
          (g.strides() == leaf.strides() || (g.is_contiguous() && !leaf.is_dense()));
 }
 

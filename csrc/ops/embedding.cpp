@@ -39,7 +39,9 @@ Tensor inverse_counts(const Spread& s, const Tensor& index, DType d) {
   visit_float(d, [&](auto tag) {
     using T = decltype(tag);
     T* f = factor.data<T>();
-    for (int64_t i = 0; i < index.numel(); i++) f[index.data<int64_t>()[i]] += 1;
+    const int64_t* at = index.data<int64_t>();
+    for (int64_t i = 0; i < index.numel(); i++)
+      if (uint64_t(at[i]) < uint64_t(s.rows)) f[at[i]] += 1;
     for (int64_t r = 0; r < s.rows; r++) f[r] = 1 / std::max(f[r], T(1));
   });
   return factor;

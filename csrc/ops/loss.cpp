@@ -59,7 +59,12 @@ struct Classes {
     target = kernels::contiguous(to.dtype() == DType::Int64 ? to : kernels::cast(to, DType::Int64));
     weight = w ? ready(w, compute) : w;
   }
-  void resume(Ctx& ctx) { use(ctx.get(0), ctx.get(1)); }
+  // The same for a backward, apart, as several threads may run it at once.
+  Classes resumed(const Ctx& ctx) const {
+    Classes c = *this;
+    c.use(ctx.get(0), ctx.get(1));
+    return c;
+  }
   Tensor finish(const Tensor& y) {
     target.reset(), weight.reset();
     return y;
@@ -153,18 +158,17 @@ struct NllLossOf {
   static constexpr auto schema =
       "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor";
   static constexpr auto node_name = kNames[named];
-  Classes c;
+  Classes saved;
   Tensor forward(Ctx& ctx, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t reduction,
                  int64_t ignore_index) {
-    c.begin(ctx, "nll_loss", x, target, weight, reduction, ignore_index, 0);
-    if (x.is_meta()) return c.empty_result(x, target);
-    return c.finish(in_dtype_of(x, c.loss("nll_loss", ready(x, c.compute))));
+    saved.begin(ctx, "nll_loss", x, target, weight, reduction, ignore_index, 0);
+    if (x.is_meta()) return saved.empty_result(x, target);
+    return saved.finish(in_dtype_of(x, saved.loss("nll_loss", ready(x, saved.compute))));
   }
   Grads backward(Ctx& ctx, Grads g) {
-    if (g[0].is_meta()) return {empty(c.shape, c.dtype, g[0].device()), Tensor(), Tensor()};
-    c.resume(ctx);
-    const Tensor gx = tls.grad_enabled ? c.gradient({}) * c.over_classes(g[0]) : c.gradient(g[0]);
-    return {c.finish(gx), Tensor(), Tensor()};
+    if (g[0].is_meta()) return {empty(saved.shape, saved.dtype, g[0].device()), Tensor(), Tensor()};
+    const Classes c = saved.resumed(ctx);
+    return {tls.grad_enabled ? c.gradient({}) * c.over_classes(g[0]) : c.gradient(g[0]), Tensor(), Tensor()};
   }
 };
 
@@ -183,27 +187,27 @@ template <Named named>
 struct CrossEntropyOfClasses {
   static constexpr auto schema = "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight) -> Tensor";
   static constexpr auto node_name = kNames[named];
-  Classes c;
+  Classes saved;
   Tensor forward(Ctx& ctx, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t reduction,
                  int64_t ignore_index, double smoothing) {
-    c.begin(ctx, "cross_entropy_loss", x, target, weight, reduction, ignore_index, smoothing);
+    saved.begin(ctx, "cross_entropy_loss", x, target, weight, reduction, ignore_index, smoothing);
     ctx.save(x);
-    if (x.is_meta()) return c.empty_result(x, target);
-    const Tensor from = ready(x, c.compute);
-    Tensor logp = empty(x.sizes(), c.compute);
-    const ClassLoss s = c.args();
+    if (x.is_meta()) return saved.empty_result(x, target);
+    const Tensor from = ready(x, saved.compute);
+    Tensor logp = empty(x.sizes(), saved.compute);
+    const ClassLoss s = saved.args();
     {
       Unlocked unlocked(logp.numel());
-      RL_CALL_FLOAT(softmax, c.compute, true, from.data<T>(), logp.data<T>(), s.n, s.classes, s.inner)
+      RL_CALL_FLOAT(softmax, saved.compute, true, from.data<T>(), logp.data<T>(), s.n, s.classes, s.inner)
     }
     ctx.save(logp);
-    return c.finish(in_dtype_of(x, c.loss("cross_entropy_loss", logp)));
+    return saved.finish(in_dtype_of(x, saved.loss("cross_entropy_loss", logp)));
   }
   Grads backward(Ctx& ctx, Grads g) {
-    if (g[0].is_meta()) return {empty(c.shape, c.dtype, g[0].device()), Tensor(), Tensor()};
-    c.resume(ctx);
+    if (g[0].is_meta()) return {empty(saved.shape, saved.dtype, g[0].device()), Tensor(), Tensor()};
+    const Classes c = saved.resumed(ctx);
     if (tls.grad_enabled) {  // the gradient by logp is constant; through log_softmax it is what comes here
-      const Tensor by_logp = c.finish(c.gradient({})), x = to_dtype(ctx.get(2), c.compute);
+      const Tensor by_logp = c.gradient({}), x = to_dtype(ctx.get(2), c.compute);
       const Tensor all = sum(by_logp, {c.dim}, true);
       return {(by_logp - softmax(x, c.dim) * all) * c.over_classes(g[0]), Tensor(), Tensor()};
     }
@@ -215,7 +219,7 @@ struct CrossEntropyOfClasses {
       RL_CALL_FLOAT(cross_entropy_backward, c.compute, s, logp.data<T>(), c.weights<T>(), gy.data<T>(), c.each(),
                     c.scale(), gx.data<T>())
     }
-    return {c.finish(gx), Tensor(), Tensor()};
+    return {gx, Tensor(), Tensor()};
   }
 };
 

@@ -101,9 +101,9 @@ void bind_autograd(nb::module_& m) {
   m.def(
       "_disabled_torch_function_impl",
       [](nb::object func, nb::object, nb::object args, nb::object kwargs) {
-        tls.torch_function_off = true;
         struct Restore {
-          ~Restore() { tls.torch_function_off = false; }
+          bool before = std::exchange(tls.torch_function_off, true);
+          ~Restore() { tls.torch_function_off = before; }
         } restore;
         return steal(PyObject_Call(func.ptr(), args.ptr(), kwargs.is_none() ? nullptr : kwargs.ptr()));
       },

@@ -24,7 +24,9 @@ struct TableHook final : Hook {
   explicit TableHook(Place p) : place(p) {
     table = checked(PyObject_CallNoArgs(nb::module_::import_("collections").attr("OrderedDict").ptr()));
   }
-  ~TableHook() override { Py_DECREF(table); }
+  ~TableHook() override {
+    with_gil([&] { Py_DECREF(table); });
+  }
   void* python() override { return table; }
 
   void call(Grads& grads, const Grads& others) override {
@@ -287,12 +289,7 @@ void bind_function(nb::module_& m) {
              NodeHooks& h = node_of(l).need_hooks();
              return before ? table_of(h.pre, TableHook::before_node) : table_of(h.post, TableHook::after_node);
            })
-      .def("run",
-           [](const NodeLink& l, nb::args grads) {
-             Grads g;
-             for (nb::handle h : grads) g.push_back(h.is_none() ? Tensor() : unwrap(h.ptr()));
-             return to_tuple(node_of(l).run(std::move(g)));
-           })
+      .def("run", [](const NodeLink& l, nb::args grads) { return run_node(Ref<Node>::share(&node_of(l)), grads); })
       .def("where", [](const NodeLink& l) { return node_of(l).where(); })
       .def("sequence", [](const NodeLink& l) { return node_of(l).sequence; })
       .def("__bool__", [](const NodeLink& l) { return l.node != nullptr; });
@@ -310,7 +307,7 @@ nb::object node_hook_table(const Ref<Node>& node, bool before) {
 nb::tuple run_node(const Ref<Node>& node, nb::args grads) {
   Grads g;
   for (nb::handle h : grads) g.push_back(h.is_none() ? Tensor() : unwrap(h.ptr()));
-  return to_tuple(node->run(std::move(g)));
+  return to_tuple(rushlight::run_node(*node, std::move(g)));
 }
 
 }  // namespace rushlight::python

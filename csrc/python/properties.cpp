@@ -100,12 +100,12 @@ int set_requires_grad(PyObject* o, PyObject* value, void*) {
 
 int set_data(PyObject* o, PyObject* value, void*) {
   return guarded_int([&] {
+    if (!value) fail(ErrorKind::Type, "the data of a tensor cannot be deleted", hint("delete the tensor"));
     Tensor t = self_of(o), from = unwrap(value);
     TensorImpl *a = t.impl(), *b = from.impl();
     RL_CHECK(a->inference == b->inference || !a->inference,
              "data: a tensor made under inference_mode() cannot take the memory of one that was not",
              hint("clone() it first"));
-    if (from.requires_grad() && !from.is_leaf()) from = detach(from), b = from.impl();
     if (!a->own_version && !a->inference) {  // it goes on counting its own writes
       auto counter = make_ref<VersionCounter>();
       counter->value = t.version();
@@ -193,23 +193,38 @@ PyObject* retain_grad_method(PyObject* o, PyObject*) {
   });
 }
 
+// The one argument of a method that takes at most one, by position or by its name; null where it is not given.
+PyObject* only_argument(const char* method, const char* name, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  Py_ssize_t keywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  RL_CHECK_KIND(n + keywords <= 1, Type, method, "() takes at most 1 argument, ", n + keywords, " were given");
+  if (keywords && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), name) != 0)
+    fail(ErrorKind::Type, method, "() got an unexpected keyword argument '",
+         nb::cast<std::string>(nb::handle(PyTuple_GET_ITEM(kwnames, 0))), "'",
+         hint(detail::concat("it is called ", name)));
+  return n + keywords ? args[0] : nullptr;
+}
+
 // size(), size(dim), stride(), stride(dim)
 template <bool strides>
 PyObject* extent(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     Tensor t = self_of(o);
     const Dims& d = strides ? t.strides() : t.sizes();
-    if (n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) == 0 || args[0] == Py_None)
-      return strides ? wrap_tuple(d) : wrap_shape(d);
-    Py_ssize_t i = PyNumber_AsSsize_t(args[0], PyExc_IndexError);
+    PyObject* which = only_argument(strides ? "stride" : "size", "dim", args, n, kwnames);
+    if (!which || which == Py_None) return strides ? wrap_tuple(d) : wrap_shape(d);
+    Py_ssize_t i = PyNumber_AsSsize_t(which, PyExc_IndexError);
     if (i == -1 && PyErr_Occurred()) throw PythonError();
     return PyLong_FromLongLong(d[t.wrap(i)]);
   });
 }
 
-PyObject* requires_grad_(PyObject* o, PyObject* const* args, Py_ssize_t n) {
+// requires_grad_(), requires_grad_(value), requires_grad_(requires_grad=value)
+PyObject* requires_grad_(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   return guarded([&] {
-    self_of(o).set_requires_grad(n == 0 || PyObject_IsTrue(args[0]));
+    PyObject* value = only_argument("requires_grad_", "requires_grad", args, n, kwnames);
+    int on = value ? PyObject_IsTrue(value) : 1;
+    if (on < 0) throw PythonError();
+    self_of(o).set_requires_grad(on);
     return Py_NewRef(o);
   });
 }
@@ -232,8 +247,8 @@ PyMethodDef methods[] = {
     {"retain_grad", retain_grad_method, METH_NOARGS, "Has backward() keep .grad on this tensor, though it is no leaf."},
     {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(extent<false>)), METH_FASTCALL | METH_KEYWORDS,
      "The shape, or the size of one dimension."},
-    {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(requires_grad_)), METH_FASTCALL,
-     "Sets requires_grad and returns the tensor."},
+    {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(requires_grad_)),
+     METH_FASTCALL | METH_KEYWORDS, "Sets requires_grad and returns the tensor."},
     {nullptr, nullptr, 0, nullptr}};
 PyMethodDef stride_method = {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(extent<true>)),
                              METH_FASTCALL | METH_KEYWORDS, "How many elements apart neighbours of a dimension lie."};

@@ -12,11 +12,10 @@ void (*python_object_hook)(void*) = nullptr;
 thread_local bool inference_mode = false;
 
 void TensorImpl::destroy(TensorImpl* t) {
-  if (t->autograd) {
-    // Moved out first: freeing history may come back to this tensor's fields.
-    destroy_autograd_meta(std::exchange(t->autograd, nullptr));
-  }
+  // Either may run code that looks for this tensor: by a weak reference to its object, which therefore goes first; by
+  // its fields, which are therefore cleared before what they point to is freed.
   if (t->pyobj && python_object_hook) python_object_hook(std::exchange(t->pyobj, nullptr));
+  if (t->autograd) destroy_autograd_meta(std::exchange(t->autograd, nullptr));
   delete t;
 }
 

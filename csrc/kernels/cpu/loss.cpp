@@ -69,14 +69,14 @@ LossSums class_loss(const ClassLoss& s, const T* logp, const T* weight, T* losse
 // What every class of position i gets (times its weight), and what the right class gets beside.
 template <class T>
 struct Shares {
-  int64_t target;  // -1: ignored
+  int64_t target;  // -1: does not count
   T spread, right, total;
 };
 template <class T>
 Shares<T> shares_of(const ClassLoss& s, const T* weight, double all_weights, const T* grad, bool each, double scale,
                     int64_t i) {
   const int64_t t = s.target[i];
-  if (t == s.ignore_index) return {-1, 0, 0, 0};
+  if (t == s.ignore_index || uint64_t(t) >= uint64_t(s.classes)) return {-1, 0, 0, 0};  // forward found none such
   const double g = scale * (grad ? double(grad[each ? i : 0]) : 1.0), spread = g * s.smoothing / double(s.classes);
   const double right = g * (1 - s.smoothing) * (weight ? double(weight[t]) : 1.0);
   return {t, T(spread), T(right), T(right + spread * all_weights)};
