@@ -173,6 +173,20 @@ def test_backward_over_a_shared_graph() -> None:
     assert torch.allclose(x.grad, THREADS * expected)
 
 
+def test_backward_of_a_shared_loss() -> None:
+    """Its kernels read a target that is converted for each backward."""
+    x = a.clone().requires_grad_()
+    loss = F.cross_entropy(x, places[:, 0].int())
+    (expected,) = torch.autograd.grad(loss, x, retain_graph=True)
+
+    def work(i: int) -> None:
+        for _ in range(20):
+            (grad,) = torch.autograd.grad(loss, x, retain_graph=True)
+            assert torch.equal(grad, expected)
+
+    together(work)
+
+
 def test_a_model_trained_by_many_threads() -> None:
     """Each with a graph of its own that ends in the same parameters, as data-parallel training without copies has."""
     model = torch.nn.Sequential(
