@@ -1,4 +1,7 @@
-"""Functions that make tensors: shapes, dtypes and devices of all kinds worked out for the engine."""
+"""Functions that make tensors: shapes, dtypes and devices of all kinds worked out for the engine.
+
+The options that they share stand in each signature, for help() and completion to show, and are described at empty().
+"""
 
 from __future__ import annotations
 
@@ -137,13 +140,29 @@ def from_numpy(array) -> Tensor:
     Raises:
         TypeError: for what is no array, or an element type that tensors do not have.
         ValueError: for negative strides.
+
+    >>> import rushlight as rl
+    >>> import numpy
+    >>> array = numpy.zeros(2)
+    >>> x = rl.from_numpy(array)
+    >>> array[0] = 5
+    >>> x
+    tensor([5., 0.], dtype=torch.float64)
     """
     return _C._from_numpy(array)
 
 
 @overridable
 def as_tensor(data, dtype=None, device=None) -> Tensor:
-    """``data`` as a tensor, sharing its memory where that is possible; history is kept."""
+    """``data`` as a tensor, sharing its memory where that is possible; history is kept.
+
+    >>> import rushlight as rl
+    >>> x = rl.ones(2)
+    >>> rl.as_tensor(x) is x
+    True
+    >>> rl.as_tensor([1, 2])
+    tensor([1, 2])
+    """
     if isinstance(data, Tensor):
         result = data
     elif hasattr(data, "__array_interface__"):
@@ -161,7 +180,15 @@ asarray = as_tensor
 
 
 def from_dlpack(x) -> Tensor:
-    """A tensor over the memory of any array that speaks DLPack."""
+    """A tensor over the memory of any array that speaks DLPack.
+
+    >>> import rushlight as rl
+    >>> x = rl.zeros(2)
+    >>> y = rl.from_dlpack(x)
+    >>> x[0] = 5
+    >>> y
+    tensor([5., 0.])
+    """
     return _C._from_dlpack(x.__dlpack__() if hasattr(x, "__dlpack__") else x)
 
 
@@ -177,7 +204,26 @@ def empty(
     pin_memory=False,
     memory_format=None,
 ) -> Tensor:
-    """A tensor of the given shape whose elements are not set."""
+    """A tensor of the given shape whose elements are not set.
+
+    Args:
+        args, size: the shape: as numbers, as one tuple or list, or by name.
+        out: a tensor to write to and to return.
+        dtype: of the elements; the default dtype where not given.
+        layout: taken for PyTorch's sake: all tensors are strided.
+        device: ``"cpu"`` or ``"meta"``.
+        requires_grad: whether operations on it are recorded.
+        pin_memory: taken for PyTorch's sake: there is no accelerator to pin memory for.
+        memory_format: in which order dimensions lie in memory.
+
+    Raises:
+        TypeError: for a shape that is not made of whole numbers.
+        RuntimeError: for a negative size, or a dtype that is not that of ``out``.
+
+    >>> import rushlight as rl
+    >>> rl.empty(2, 3).shape
+    torch.Size([2, 3])
+    """
     shape = _shape(args, size)
     if memory_format is not None and memory_format._number >= 2:
         like = _C._empty(shape, dtype, "meta")
@@ -208,7 +254,15 @@ def zeros(
 def ones(
     *args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
-    """A tensor of the given shape, all elements 1."""
+    """A tensor of the given shape, all elements 1.
+
+    The options are those of :func:`empty`.
+
+    >>> import rushlight as rl
+    >>> rl.ones(2, 3)
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
+    """
     dtype = _dtype(dtype, out, _C.get_default_dtype())
     return _finish(_store(_C._full(_shape(args, size), 1, dtype, device), out), requires_grad)
 
@@ -217,7 +271,14 @@ def ones(
 def full(
     size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
-    """A tensor of the given shape, all elements ``fill_value``; its dtype is that of the value where not given."""
+    """A tensor of the given shape, all elements ``fill_value``; its dtype is that of the value where not given.
+
+    The options are those of :func:`empty`.
+
+    >>> import rushlight as rl
+    >>> rl.full((2,), 3.5)
+    tensor([3.5000, 3.5000])
+    """
     return _finish(_store(_C._full(size, fill_value, _dtype(dtype, out), device), out), requires_grad)
 
 
@@ -234,7 +295,14 @@ def _like(input, dtype, device, memory_format, requires_grad):
 def empty_like(
     input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False
 ) -> Tensor:
-    """A tensor of ``input``'s shape, dtype and layout whose elements are not set."""
+    """A tensor of ``input``'s shape, dtype and layout whose elements are not set.
+
+    The options are those of :func:`empty`; dtype and device are ``input``'s where not given.
+
+    >>> import rushlight as rl
+    >>> rl.empty_like(rl.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
     return _finish(_like(input, dtype, device, memory_format, requires_grad), requires_grad)
 
 
@@ -242,7 +310,14 @@ def empty_like(
 def zeros_like(
     input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False
 ) -> Tensor:
-    """A tensor of ``input``'s shape, dtype and layout, all elements 0."""
+    """A tensor of ``input``'s shape, dtype and layout, all elements 0.
+
+    The options are those of :func:`empty`; dtype and device are ``input``'s where not given.
+
+    >>> import rushlight as rl
+    >>> rl.zeros_like(rl.tensor([1, 2]))
+    tensor([0, 0])
+    """
     return _finish(_like(input, dtype, device, memory_format, requires_grad).zero_(), requires_grad)
 
 
@@ -250,7 +325,14 @@ def zeros_like(
 def ones_like(
     input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False
 ) -> Tensor:
-    """A tensor of ``input``'s shape, dtype and layout, all elements 1."""
+    """A tensor of ``input``'s shape, dtype and layout, all elements 1.
+
+    The options are those of :func:`empty`; dtype and device are ``input``'s where not given.
+
+    >>> import rushlight as rl
+    >>> rl.ones_like(rl.tensor([0.5, 2]))
+    tensor([1., 1.])
+    """
     return _finish(_like(input, dtype, device, memory_format, requires_grad).fill_(1), requires_grad)
 
 
@@ -266,7 +348,14 @@ def full_like(
     memory_format=None,
     pin_memory=False,
 ) -> Tensor:
-    """A tensor of ``input``'s shape, dtype and layout, all elements ``fill_value``."""
+    """A tensor of ``input``'s shape, dtype and layout, all elements ``fill_value``.
+
+    The options are those of :func:`empty`; dtype and device are ``input``'s where not given.
+
+    >>> import rushlight as rl
+    >>> rl.full_like(rl.zeros(3), 7)
+    tensor([7., 7., 7.])
+    """
     return _finish(_like(input, dtype, device, memory_format, requires_grad).fill_(fill_value), requires_grad)
 
 
@@ -274,7 +363,14 @@ def full_like(
 def empty_strided(
     size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
-    """A tensor of the given shape and strides whose elements are not set."""
+    """A tensor of the given shape and strides whose elements are not set.
+
+    The options are those of :func:`empty`.
+
+    >>> import rushlight as rl
+    >>> rl.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     return _finish(_C._empty_strided(size, stride, dtype, device), requires_grad)
 
 
@@ -321,7 +417,22 @@ def range_(start, end=None, step=1, *, out=None, dtype=None, **options) -> Tenso
 def linspace(
     start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
-    """``steps`` numbers evenly spaced from ``start`` to ``end``, both included."""
+    """``steps`` numbers evenly spaced from ``start`` to ``end``, both included.
+
+    Args:
+        start, end: numbers.
+        steps: how many, a whole number.
+
+    The options are those of :func:`empty`.
+
+    Raises:
+        TypeError: ``steps`` is no whole number.
+        RuntimeError: ``steps`` is negative.
+
+    >>> import rushlight as rl
+    >>> rl.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     if isinstance(steps, bool) or not isinstance(steps, int):
         raise TypeError(f"linspace: steps must be an integer, not {type(steps).__name__}")
     result = _C._linspace(start, end, steps, _dtype(dtype, out, _C.get_default_dtype()))
@@ -358,7 +469,22 @@ def logspace(
 
 @overridable
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
-    """The n x m matrix with ones on its diagonal and zeros elsewhere."""
+    """The n x m matrix with ones on its diagonal and zeros elsewhere.
+
+    Args:
+        n: rows.
+        m: columns, as many as rows where not given.
+
+    The options are those of :func:`empty`.
+
+    Raises:
+        RuntimeError: a negative size.
+
+    >>> import rushlight as rl
+    >>> rl.eye(2, 3)
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     m = n if m is None else m
     if n < 0 or m < 0:
         raise RuntimeError(f"eye: sizes must not be negative, got {n} and {m}")
@@ -378,5 +504,13 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
         dtype: of the elements.
         count: how many elements; all that fit where negative.
         offset: bytes to leave out at the beginning.
+
+    Raises:
+        ValueError: the buffer is too short, or holds no whole number of elements.
+
+    >>> import rushlight as rl
+    >>> buffer = bytearray([1, 0, 2, 0])
+    >>> rl.frombuffer(buffer, dtype=rl.int16)
+    tensor([1, 2], dtype=torch.int16)
     """
     return _finish(_C._from_buffer(buffer, dtype, count, offset), requires_grad)

@@ -100,7 +100,12 @@ def _as_dtype(kind):
 
 
 def type(self, dtype=None, non_blocking=False):
-    """The tensor converted to a dtype, or, without one, the name of its type: ``'torch.FloatTensor'``."""
+    """The tensor converted to a dtype, or, without one, the name of its type: ``'torch.FloatTensor'``.
+
+    >>> import rushlight as rl
+    >>> rl.ones(2).type()
+    'torch.FloatTensor'
+    """
     if dtype is None:
         return f"torch.{_legacy_names[self.dtype]}Tensor"
     if isinstance(dtype, str):
@@ -135,7 +140,12 @@ def cuda(self, device=None, non_blocking=False, memory_format=None) -> Tensor:
 
 
 def tolist(self):
-    """The values as nested Python lists, or as a number where there are no dimensions."""
+    """The values as nested Python lists, or as a number where there are no dimensions.
+
+    >>> import rushlight as rl
+    >>> rl.tensor([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
     return _C._tolist(self)
 
 
@@ -145,6 +155,10 @@ def numpy(self, *, force=False):
     Raises:
         RuntimeError: for a tensor that requires grad; ``x.detach().numpy()`` is what is meant.
         TypeError: for bfloat16, which NumPy does not know.
+
+    >>> import rushlight as rl
+    >>> rl.ones(2).numpy()
+    array([1., 1.], dtype=float32)
     """
     import numpy
 
@@ -209,7 +223,12 @@ def __dlpack_device__(self):
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
-    """A copy of ``data``, with this tensor's dtype where none is given."""
+    """A copy of ``data``, with this tensor's dtype where none is given.
+
+    >>> import rushlight as rl
+    >>> rl.ones(1, dtype=rl.float64).new_tensor([1, 2])
+    tensor([1., 2.], dtype=torch.float64)
+    """
     return _creation.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
@@ -225,7 +244,12 @@ def new_empty(
 def new_zeros(
     self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
 ) -> Tensor:
-    """Zeros of the given shape, with this tensor's dtype where none is given."""
+    """Zeros of the given shape, with this tensor's dtype where none is given.
+
+    >>> import rushlight as rl
+    >>> rl.ones(1, dtype=rl.int64).new_zeros(2)
+    tensor([0, 0])
+    """
     return _creation.zeros(
         *args, size=size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
     )
@@ -243,7 +267,12 @@ def new_ones(
 def new_full(
     self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
 ) -> Tensor:
-    """A tensor of the given shape filled with a value, with this tensor's dtype where none is given."""
+    """A tensor of the given shape filled with a value, with this tensor's dtype where none is given.
+
+    >>> import rushlight as rl
+    >>> rl.ones(1).new_full((2,), 3)
+    tensor([3., 3.])
+    """
     return _creation.full(
         size, fill_value, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
     )
@@ -301,12 +330,23 @@ def __reduce_ex__(self, protocol):
 
 
 def is_contiguous(self, memory_format=None) -> bool:
-    """Whether the elements lie in memory in the order of their indices, or in that of a memory format."""
+    """Whether the elements lie in memory in the order of their indices, or in that of a memory format.
+
+    >>> import rushlight as rl
+    >>> rl.zeros(2, 3).t().is_contiguous()
+    False
+    """
     return _C._is_contiguous(self, 0 if memory_format is None else memory_format._number)
 
 
 def untyped_storage(self):
-    """The memory behind this tensor and its views, as bytes."""
+    """The memory behind this tensor and its views, as bytes.
+
+    >>> import rushlight as rl
+    >>> x = rl.zeros(2, 3)
+    >>> x[1].untyped_storage() == x.untyped_storage()
+    True
+    """
     from .storage import UntypedStorage
 
     return UntypedStorage(self)
@@ -324,6 +364,16 @@ def register_hook(self, hook):
 
     Returns:
         a handle with ``remove()``.
+
+    Raises:
+        RuntimeError: the tensor does not require grad.
+
+    >>> import rushlight as rl
+    >>> x = rl.tensor(2.0, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: 10 * grad)
+    >>> (x * 3).backward()
+    >>> x.grad
+    tensor(30.)
     """
     if not self.requires_grad:
         raise RuntimeError(

@@ -35,6 +35,15 @@ def set_printoptions(
         linewidth: characters of a line (80).
         profile: ``"default"``, ``"short"`` or ``"full"``, overridden by the others.
         sci_mode: True or False forces scientific notation on or off; None decides by the values.
+
+    Raises:
+        ValueError: an unknown profile.
+
+    >>> import rushlight as rl
+    >>> rl.set_printoptions(precision=2)
+    >>> rl.tensor([1.2345])
+    tensor([1.23])
+    >>> rl.set_printoptions(profile="default")
     """
     if profile is not None:
         if profile not in _profiles:

@@ -33,12 +33,26 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The seed that the default generator was last given."""
+    """The seed that the default generator was last given.
+
+    >>> import rushlight as rl
+    >>> _ = rl.manual_seed(7)
+    >>> rl.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The state of the default generator, as bytes."""
+    """The state of the default generator, as bytes.
+
+    >>> import rushlight as rl
+    >>> before = rl.get_rng_state()
+    >>> a = rl.rand(3)
+    >>> rl.set_rng_state(before)
+    >>> rl.equal(rl.rand(3), a)
+    True
+    """
     return default_generator.get_state()
 
 
@@ -48,7 +62,15 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 class fork_rng:
-    """Inside, draws are taken as ever; at the end the default generator is as it was at the beginning."""
+    """Inside, draws are taken as ever; at the end the default generator is as it was at the beginning.
+
+    >>> import rushlight as rl
+    >>> _ = rl.manual_seed(0)
+    >>> with rl.random.fork_rng():
+    ...     a = rl.rand(1)
+    >>> rl.equal(rl.rand(1), a)
+    True
+    """
 
     def __init__(self, devices=None, enabled: bool = True, device_type: str = "cpu"):
         self._enabled = enabled
@@ -74,7 +96,14 @@ def rand(
     requires_grad=False,
     pin_memory=False,
 ) -> Tensor:
-    """A tensor of the given shape, filled from the uniform distribution over [0, 1)."""
+    """A tensor of the given shape, filled from the uniform distribution over [0, 1).
+
+    The options are those of :func:`rushlight.empty`; numbers are drawn from ``generator``, or from the default one.
+
+    >>> import rushlight as rl
+    >>> rl.rand(2, generator=rl.Generator().manual_seed(0))
+    tensor([0.4963, 0.7682])
+    """
     shape, dtype = _shape(args, size), _dtype(dtype, out)
     if out is not None:
         return out.resize_(shape).uniform_(generator=generator)
@@ -93,7 +122,14 @@ def randn(
     requires_grad=False,
     pin_memory=False,
 ) -> Tensor:
-    """A tensor of the given shape, filled from the normal distribution with mean 0 and standard deviation 1."""
+    """A tensor of the given shape, filled from the normal distribution with mean 0 and standard deviation 1.
+
+    The options are those of :func:`rushlight.empty`; numbers are drawn from ``generator``, or from the default one.
+
+    >>> import rushlight as rl
+    >>> rl.randn(3, generator=rl.Generator().manual_seed(0))
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """
     shape, dtype = _shape(args, size), _dtype(dtype, out)
     if out is not None:
         return out.resize_(shape).normal_(generator=generator)
@@ -120,6 +156,10 @@ def randint(
 
     Raises:
         RuntimeError: where low < high does not hold, or the dtype cannot hold the bounds.
+
+    >>> import rushlight as rl
+    >>> rl.randint(10, (2, 3)).shape
+    torch.Size([2, 3])
     """
     if args and isinstance(args[-1], (tuple, list)):
         args, size = args[:-1], args[-1]
@@ -140,7 +180,17 @@ def randint(
 def randperm(
     n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
-    """The numbers 0 to n - 1 in random order."""
+    """The numbers 0 to n - 1 in random order.
+
+    The options are those of :func:`rushlight.empty`; numbers are drawn from ``generator``, or from the default one.
+
+    Raises:
+        RuntimeError: ``n`` is negative.
+
+    >>> import rushlight as rl
+    >>> rl.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
     dtype = _dtype(dtype, out)
     result = _C._randperm(n, generator=generator)
     if dtype is not None and dtype != _C.int64:
@@ -154,7 +204,14 @@ def randperm(
 def rand_like(
     input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
 ) -> Tensor:
-    """As :func:`rand`, with ``input``'s shape, dtype and layout."""
+    """As :func:`rand`, with ``input``'s shape, dtype and layout.
+
+    Options as there; dtype and device are ``input``'s where not given.
+
+    >>> import rushlight as rl
+    >>> rl.rand_like(rl.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
     return _finish(_like(input, dtype, device, memory_format, False).uniform_(generator=generator), requires_grad)
 
 
@@ -162,7 +219,14 @@ def rand_like(
 def randn_like(
     input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
 ) -> Tensor:
-    """As :func:`randn`, with ``input``'s shape, dtype and layout."""
+    """As :func:`randn`, with ``input``'s shape, dtype and layout.
+
+    Options as there; dtype and device are ``input``'s where not given.
+
+    >>> import rushlight as rl
+    >>> rl.randn_like(rl.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
     return _finish(_like(input, dtype, device, memory_format, False).normal_(generator=generator), requires_grad)
 
 
@@ -179,7 +243,14 @@ def randint_like(
     requires_grad=False,
     memory_format=None,
 ) -> Tensor:
-    """As :func:`randint`, with ``input``'s shape, dtype and layout."""
+    """As :func:`randint`, with ``input``'s shape, dtype and layout.
+
+    Options as there; dtype and device are ``input``'s where not given.
+
+    >>> import rushlight as rl
+    >>> rl.randint_like(rl.zeros(2, 3), 10).shape
+    torch.Size([2, 3])
+    """
     if high is None:
         low, high = 0, low
     return _finish(
@@ -201,7 +272,23 @@ def normal(
     requires_grad=False,
     pin_memory=False,
 ) -> Tensor:
-    """Normally distributed numbers; ``mean`` and ``std`` may be tensors, element by element."""
+    """Normally distributed numbers; ``mean`` and ``std`` may be tensors, element by element.
+
+    Args:
+        mean, std: numbers, or tensors whose shapes broadcast together.
+        size: the shape; needed where both are numbers.
+
+    The options are those of :func:`rushlight.empty`; numbers are drawn from ``generator``, or from the default one.
+
+    Raises:
+        TypeError: ``size`` is needed and not given.
+
+    >>> import rushlight as rl
+    >>> rl.normal(rl.zeros(3), rl.tensor([1.0, 2.0, 3.0])).shape
+    torch.Size([3])
+    >>> rl.normal(0, 1, (2,)).shape
+    torch.Size([2])
+    """
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         shape = broadcast_shapes(*(t.shape for t in (mean, std) if isinstance(t, Tensor)))
         kind = mean.dtype if isinstance(mean, Tensor) else std.dtype

@@ -65,8 +65,10 @@ def save(
     A file at the path `f` is replaced in one step, once the new one is whole and on the disk: whatever happens while
     saving, the path holds the old file or the new one.
 
-    Errors: RuntimeError when the folder does not exist; OSError when the disk is full (the old file stays);
-    pickle.PicklingError, AttributeError or TypeError when `obj` holds what cannot be pickled.
+    Raises:
+        RuntimeError: the folder does not exist.
+        OSError: the disk is full (the old file stays).
+        pickle.PicklingError, AttributeError, TypeError: `obj` holds what cannot be pickled.
 
     >>> import io, rushlight
     >>> file = io.BytesIO()
@@ -290,8 +292,18 @@ def load(
         mmap: maps the file instead of reading it (`f` must be a path); tensors are read when first touched, and
             writing to them does not change the file.
 
-    Errors: pickle.UnpicklingError for content that is refused or damaged; RuntimeError for a file that is damaged, cut
-    short or no archive; EOFError for an empty file.
+    Raises:
+        pickle.UnpicklingError: content that is refused or damaged.
+        RuntimeError: a file that is damaged, cut short or no archive.
+        EOFError: an empty file.
+
+    >>> import rushlight as rl
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> rl.save(rl.arange(3), file)
+    >>> _ = file.seek(0)
+    >>> rl.load(file)
+    tensor([0, 1, 2])
     """
     if weights_only is None:
         weights_only = pickle_module is None
@@ -556,7 +568,17 @@ def clear_safe_globals() -> None:
 
 @contextlib.contextmanager
 def safe_globals(safe_globals: list) -> Iterator[None]:
-    """Allows classes or functions while the block runs; see add_safe_globals."""
+    """Allows classes or functions while the block runs; see add_safe_globals.
+
+    >>> import rushlight as rl
+    >>> import fractions, io
+    >>> file = io.BytesIO()
+    >>> rl.save(fractions.Fraction(1, 2), file)
+    >>> _ = file.seek(0)
+    >>> with rl.serialization.safe_globals([fractions.Fraction]):
+    ...     rl.load(file)
+    Fraction(1, 2)
+    """
     before = dict(_safe)
     add_safe_globals(safe_globals)
     try:

@@ -39,6 +39,12 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
     Raises:
         RuntimeError: where nothing requires a gradient, or saved tensors were freed or modified.
+
+    >>> import rushlight as rl
+    >>> x = rl.ones(2, requires_grad=True)
+    >>> rl.autograd.backward([x * 2, x * 3], [rl.ones(2), rl.ones(2)])
+    >>> x.grad
+    tensor([5., 5.])
     """
     tensors = _as_tuple(tensors)
     if grad_tensors is None:

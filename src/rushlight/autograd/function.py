@@ -229,7 +229,22 @@ class Function(metaclass=FunctionMeta):
 
 
 def once_differentiable(backward):
-    """Decorates a ``backward`` that is not itself differentiable: differentiating twice raises an error."""
+    """Decorates a ``backward`` that is not itself differentiable: differentiating twice raises an error.
+
+    >>> import rushlight as rl
+    >>> class Double(rl.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...     @staticmethod
+    ...     @rl.autograd.function.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return 2 * g
+    >>> x = rl.tensor(1.0, requires_grad=True)
+    >>> Double.apply(x).backward()
+    >>> x.grad
+    tensor(2.)
+    """
 
     @wraps(backward)
     def wrapper(ctx, *grads):

@@ -86,7 +86,15 @@ class no_grad(_GradMode):
 
 
 class enable_grad(_GradMode):
-    """Operations inside are recorded, also within :class:`no_grad`."""
+    """Operations inside are recorded, also within :class:`no_grad`.
+
+    >>> import rushlight as rl
+    >>> x = rl.ones(2, requires_grad=True)
+    >>> with rl.no_grad(), rl.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
 
     def __new__(cls, function=None):
         self = super().__new__(cls)
@@ -101,6 +109,13 @@ class set_grad_enabled(_GradMode):
 
     Args:
         mode: whether operations are recorded.
+
+    >>> import rushlight as rl
+    >>> x = rl.ones(2, requires_grad=True)
+    >>> with rl.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
     """
 
     def __init__(self, mode: bool):
@@ -130,6 +145,12 @@ class inference_mode(_GradMode):
     """As :class:`no_grad`, and what is made inside can never take part in autograd; ``mode=False`` changes nothing.
 
     A tensor made inside cannot require gradients, be saved for a backward or be written in place outside.
+
+    >>> import rushlight as rl
+    >>> with rl.inference_mode():
+    ...     x = rl.ones(2)
+    >>> x.is_inference()
+    True
     """
 
     def __new__(cls, mode=True):

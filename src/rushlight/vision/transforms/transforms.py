@@ -122,7 +122,9 @@ class _Transform(Module):
 class Normalize(_Transform):
     """(image - mean) / std for each channel of a floating point tensor (..., channels, height, width).
 
-    Errors: TypeError for integers or no tensor, ValueError for a std of 0 or a wrong number of values.
+    Raises:
+        TypeError: integers, or no tensor.
+        ValueError: a std of 0, or a wrong number of values.
     """
 
     def __init__(self, mean: Sequence[float] | float, std: Sequence[float] | float, inplace: bool = False):
