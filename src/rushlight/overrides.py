@@ -26,7 +26,12 @@ _here = _OfThread()
 
 
 def is_tensor_like(obj) -> bool:
-    """Whether operations treat ``obj`` as a tensor: it is one, or defines ``__torch_function__``."""
+    """Whether operations treat ``obj`` as a tensor: it is one, or defines ``__torch_function__``.
+
+    >>> import rushlight as rl
+    >>> rl.overrides.is_tensor_like(rl.ones(1)), rl.overrides.is_tensor_like([1])
+    (True, False)
+    """
     return isinstance(obj, Tensor) or hasattr(type(obj), "__torch_function__")
 
 

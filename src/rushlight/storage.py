@@ -6,7 +6,12 @@ from . import _C
 
 
 class UntypedStorage:
-    """The bytes that one or more tensors share."""
+    """The bytes that one or more tensors share.
+
+    >>> import rushlight as rl
+    >>> rl.tensor([1, 2], dtype=rl.int16).untyped_storage().tolist()
+    [1, 0, 2, 0]
+    """
 
     __slots__ = ("_tensor",)
 
@@ -53,7 +58,12 @@ class UntypedStorage:
 
 
 class TypedStorage(UntypedStorage):
-    """The same memory counted in elements of a dtype."""
+    """The same memory counted in elements of a dtype.
+
+    >>> import rushlight as rl
+    >>> rl.tensor([[1, 2], [3, 4]])[1].storage().tolist()
+    [1, 2, 3, 4]
+    """
 
     __slots__ = ()
 

@@ -300,17 +300,35 @@ def relu_(input):
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
-    """x where positive, negative_slope * x elsewhere (Maas et al. 2013)."""
+    """x where positive, negative_slope * x elsewhere (Maas et al. 2013).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.leaky_relu(rl.tensor([-1., 0., 2.]))
+        tensor([-0.0100,  0.0000,  2.0000])
+    """
     return (_C.leaky_relu_ if inplace else _C.leaky_relu)(input, negative_slope)
 
 
 def elu(input, alpha=1.0, inplace=False):
-    """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2015)."""
+    """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2015).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.elu(rl.tensor([-1., 0., 2.]))
+        tensor([-0.6321,  0.0000,  2.0000])
+    """
     return (_C.elu_ if inplace else _C.elu)(input, alpha)
 
 
 def silu(input, inplace=False):
-    """x * sigmoid(x) (Elfwing et al. 2017)."""
+    """x * sigmoid(x) (Elfwing et al. 2017).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.silu(rl.tensor([-1., 0., 2.]))
+        tensor([-0.2689,  0.0000,  1.7616])
+    """
     return (_C.silu_ if inplace else _C.silu)(input)
 
 
@@ -319,6 +337,11 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
     Raises:
         ValueError: ``min_val`` is above ``max_val``.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.hardtanh(rl.tensor([-1., 0., 2.]))
+        tensor([-1.,  0.,  1.])
     """
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val: {min_val} > {max_val}")
@@ -326,32 +349,68 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
 
 def relu6(input, inplace=False):
-    """min(max(x, 0), 6), as hardtanh."""
+    """min(max(x, 0), 6), as hardtanh.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.relu6(rl.tensor([-1., 2., 8.]))
+        tensor([0., 2., 6.])
+    """
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
 def logsigmoid(input):
-    """log(sigmoid(x)), without overflow."""
+    """log(sigmoid(x)), without overflow.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.logsigmoid(rl.tensor([-1., 0., 2.]))
+        tensor([-1.3133, -0.6931, -0.1269])
+    """
     return _C.log_sigmoid(input)
 
 
 def mish(input, inplace=False):
-    """x * tanh(softplus(x)) (Misra, 2019)."""
+    """x * tanh(softplus(x)) (Misra, 2019).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.mish(rl.tensor([-1., 0., 2.]))
+        tensor([-0.3034,  0.0000,  1.9440])
+    """
     return (_C.mish_ if inplace else _C.mish)(input)
 
 
 def hardsigmoid(input, inplace=False):
-    """x / 6 + 1 / 2, held between 0 and 1."""
+    """x / 6 + 1 / 2, held between 0 and 1.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.hardsigmoid(rl.tensor([-1., 0., 2.]))
+        tensor([0.3333, 0.5000, 0.8333])
+    """
     return (_C.hardsigmoid_ if inplace else _C.hardsigmoid)(input)
 
 
 def hardswish(input, inplace=False):
-    """x * hardsigmoid(x) (Howard et al., 2019)."""
+    """x * hardsigmoid(x) (Howard et al., 2019).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.hardswish(rl.tensor([-1., 0., 2.]))
+        tensor([-0.3333,  0.0000,  1.6667])
+    """
     return (_C.hardswish_ if inplace else _C.hardswish)(input)
 
 
 def threshold(input, threshold, value, inplace=False):
-    """x where it is above the threshold, value elsewhere."""
+    """x where it is above the threshold, value elsewhere.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.threshold(rl.tensor([-1., 0., 2.]), 1, -5)
+        tensor([-5., -5.,  2.])
+    """
     return (_C.threshold_ if inplace else _C.threshold)(input, threshold, value)
 
 
@@ -379,14 +438,26 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
-    """softmax(-x)."""
+    """softmax(-x).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.softmin(rl.tensor([0., 1.]), dim=0)
+        tensor([0.7311, 0.2689])
+    """
     if dim is None:
         dim = _implicit_dim("softmin", input.dim())
     return softmax(-input, dim, dtype=dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
-    """log(softmax(x)), without overflow; arguments as for softmax."""
+    """log(softmax(x)), without overflow; arguments as for softmax.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.log_softmax(rl.zeros(1, 2), dim=1)
+        tensor([[-0.6931, -0.6931]])
+    """
     if dim is None:
         dim = _implicit_dim("log_softmax", input.dim())
     return _C.log_softmax(input if dtype is None else input.to(dtype), dim)
@@ -414,7 +485,16 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
-    """Dropout of whole channels of an (N, C, H, W) input (Tompson et al. 2014)."""
+    """Dropout of whole channels of an (N, C, H, W) input (Tompson et al. 2014).
+
+    Raises:
+        ValueError: p is not between 0 and 1.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.dropout2d(rl.ones(1, 4, 2, 2)).shape
+        torch.Size([1, 4, 2, 2])
+    """
     _check_probability(p)
     if input.dim() != 4:
         warn(f"dropout2d: input has {input.dim()} dimensions, not 4; the first two are taken for (N, C)")
@@ -510,13 +590,33 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """abs(input - target), reduced; both of any one shape."""
+    """abs(input - target), reduced; both of any one shape.
+
+    Raises:
+        ValueError: an unknown reduction.
+        RuntimeError: the shapes do not broadcast.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.l1_loss(rl.tensor([1., 3.]), rl.zeros(2))
+        tensor(2.)
+    """
     _warn_of_shapes("l1_loss", input, target)
     return _weighted((input - target).abs(), weight, _reduction_code(reduction, size_average, reduce))
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
-    """With d = abs(input - target): d**2 / (2 beta) below beta, d - beta / 2 from there on (Girshick 2015)."""
+    """With d = abs(input - target): d**2 / (2 beta) below beta, d - beta / 2 from there on (Girshick 2015).
+
+    Raises:
+        ValueError: an unknown reduction.
+        RuntimeError: beta is negative, or the shapes do not broadcast.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.smooth_l1_loss(rl.tensor([1., 3.]), rl.zeros(2), reduction='none')
+        tensor([0.5000, 2.5000])
+    """
     _warn_of_shapes("smooth_l1_loss", input, target)
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
@@ -527,7 +627,17 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
-    """With d = abs(input - target): d**2 / 2 up to delta, delta * (d - delta / 2) beyond (Huber 1964)."""
+    """With d = abs(input - target): d**2 / 2 up to delta, delta * (d - delta / 2) beyond (Huber 1964).
+
+    Raises:
+        ValueError: an unknown reduction.
+        RuntimeError: delta is not above 0, or the shapes do not broadcast.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.huber_loss(rl.tensor([1., 3.]), rl.zeros(2), reduction='none', delta=2.)
+        tensor([0.5000, 4.0000])
+    """
     _warn_of_shapes("huber_loss", input, target)
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta, got {delta}")
@@ -554,6 +664,11 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
     Raises:
         ValueError: shapes differ.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.binary_cross_entropy(rl.tensor([0.5, 0.9]), rl.ones(2), reduction='none')
+        tensor([0.6931, 0.1054])
     """
     _check_same_shape(input, target)
     loss = -(target * _bounded_log(input) + (1 - target) * _bounded_log(1 - input))

@@ -43,13 +43,26 @@ def calculate_gain(nonlinearity, param=None):
 
 
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
-    """Draws from the uniform distribution on [a, b)."""
+    """Draws from the uniform distribution on [a, b).
+
+    Example:
+        >>> import rushlight as rl
+        >>> x = rl.nn.init.uniform_(rl.empty(100), -2, 2)
+        >>> bool((x.abs() <= 2).all())
+        True
+    """
     with rl.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
-    """Draws from the normal distribution."""
+    """Draws from the normal distribution.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.init.normal_(rl.empty(2, 3)).shape
+        torch.Size([2, 3])
+    """
     with rl.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -62,6 +75,12 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 
     Raises:
         ValueError: ``a`` is above ``b``.
+
+    Example:
+        >>> import rushlight as rl
+        >>> x = rl.nn.init.trunc_normal_(rl.empty(100), a=-1, b=1)
+        >>> bool((x.abs() <= 1).all())
+        True
     """
     if a > b:
         raise ValueError(f"trunc_normal_: a must not be above b, got a={a}, b={b}")
@@ -89,31 +108,70 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 
 
 def constant_(tensor, val):
-    """Fills with a number."""
+    """Fills with a number.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.init.constant_(rl.empty(2), 0.5)
+        tensor([0.5000, 0.5000])
+    """
     with rl.no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor):
-    """Fills with 1."""
+    """Fills with 1.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.init.ones_(rl.empty(2))
+        tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor):
-    """Fills with 0."""
+    """Fills with 0.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.init.zeros_(rl.empty(2))
+        tensor([0., 0.])
+    """
     with rl.no_grad():
         return tensor.zero_()
 
 
 def eye_(tensor):
-    """Fills a 2-D tensor with 1 on the diagonal and 0 elsewhere."""
+    """Fills a 2-D tensor with 1 on the diagonal and 0 elsewhere.
+
+    Raises:
+        ValueError: not two dimensions.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.init.eye_(rl.empty(2, 3))
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     _check_dim("eye_", tensor, (2,))
     with rl.no_grad():
         return tensor.copy_(rl.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
 def dirac_(tensor, groups=1):
-    """Fills convolution weights (3-D to 5-D) so that as many channels as possible pass unchanged, in each group."""
+    """Fills convolution weights (3-D to 5-D) so that as many channels as possible pass unchanged, in each group.
+
+    Raises:
+        ValueError: not three to five dimensions, or rows that groups do not divide.
+
+    Example:
+        >>> import rushlight as rl
+        >>> kernels = rl.nn.init.dirac_(rl.empty(2, 2, 3, 3))
+        >>> image = rl.rand(1, 2, 4, 4)
+        >>> rl.equal(rl.nn.functional.conv2d(image, kernels, padding=1), image)
+        True
+    """
     _check_dim("dirac_", tensor, (3, 4, 5))
     rows = tensor.shape[0]
     if rows % groups:
@@ -153,7 +211,17 @@ def _fan(tensor, mode):
 
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
-    """Uniform, with variance 2 gain**2 / (fan_in + fan_out) (Glorot and Bengio 2010)."""
+    """Uniform, with variance 2 gain**2 / (fan_in + fan_out) (Glorot and Bengio 2010).
+
+    Raises:
+        ValueError: fewer than two dimensions.
+
+    Example:
+        >>> import rushlight as rl
+        >>> w = rl.nn.init.xavier_uniform_(rl.empty(3, 5))
+        >>> bool((w.abs() <= (6 / (3 + 5)) ** 0.5).all())
+        True
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     bound = math.sqrt(3.0) * std
@@ -161,7 +229,16 @@ def xavier_uniform_(tensor, gain=1.0, generator=None):
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
-    """Normal, with variance 2 gain**2 / (fan_in + fan_out) (Glorot and Bengio 2010)."""
+    """Normal, with variance 2 gain**2 / (fan_in + fan_out) (Glorot and Bengio 2010).
+
+    Raises:
+        ValueError: fewer than two dimensions.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.init.xavier_normal_(rl.empty(3, 5)).shape
+        torch.Size([3, 5])
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
@@ -188,6 +265,12 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
 
     Raises:
         ValueError: fewer than two dimensions, or an unknown mode or nonlinearity.
+
+    Example:
+        >>> import rushlight as rl
+        >>> w = rl.nn.init.kaiming_uniform_(rl.empty(3, 6), nonlinearity='relu')
+        >>> bool((w.abs() <= 1).all())
+        True
     """
     if _has_no_elements(tensor):
         return tensor
@@ -196,7 +279,13 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
 
 
 def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
-    """Normal, otherwise as kaiming_uniform_."""
+    """Normal, otherwise as kaiming_uniform_.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.init.kaiming_normal_(rl.empty(3, 5), mode='fan_out').shape
+        torch.Size([3, 5])
+    """
     if _has_no_elements(tensor):
         return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
@@ -210,7 +299,17 @@ def orthogonal_(tensor, gain=1, generator=None):
 
 
 def sparse_(tensor, sparsity, std=0.01, generator=None):
-    """Fills a 2-D tensor from the normal distribution, with that fraction of each column set to 0 (Martens 2010)."""
+    """Fills a 2-D tensor from the normal distribution, with that fraction of each column set to 0 (Martens 2010).
+
+    Raises:
+        ValueError: not two dimensions.
+
+    Example:
+        >>> import rushlight as rl
+        >>> w = rl.nn.init.sparse_(rl.empty(10, 2), sparsity=0.3)
+        >>> (w == 0).sum(0)
+        tensor([3, 3])
+    """
     _check_dim("sparse_", tensor, (2,))
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)

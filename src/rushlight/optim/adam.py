@@ -129,6 +129,15 @@ class AdamW(Adam):
     """Adam with decoupled weight decay (Loshchilov and Hutter 2017): p is first multiplied by 1 - lr * weight_decay.
 
     Arguments as Adam's; weight_decay is 0.01 unless given.
+
+    Example:
+        >>> import rushlight as rl
+        >>> w = rl.ones(1, requires_grad=True)
+        >>> optimizer = rl.optim.AdamW([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([0.8990], requires_grad=True)
     """
 
     def __init__(

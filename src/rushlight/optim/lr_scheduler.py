@@ -192,7 +192,19 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Multiplies the rates by gamma at each of the milestones, a list of epochs."""
+    """Multiplies the rates by gamma at each of the milestones, a list of epochs.
+
+    Example:
+        >>> import rushlight as rl
+        >>> optimizer = rl.optim.SGD([rl.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = rl.optim.lr_scheduler.MultiStepLR(optimizer, [1, 3], gamma=0.5)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step(); scheduler.step()
+        >>> rates
+        [1.0, 0.5, 0.5, 0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -213,7 +225,22 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Multiplies the initial rates by factor until total_iters epochs have passed."""
+    """Multiplies the initial rates by factor until total_iters epochs have passed.
+
+    Raises:
+        ValueError: factor is not between 0 and 1.
+
+    Example:
+        >>> import rushlight as rl
+        >>> optimizer = rl.optim.SGD([rl.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = rl.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step(); scheduler.step()
+        >>> rates
+        [0.5, 0.5, 1.0, 1.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -238,7 +265,22 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Multiplies the initial rates by a factor that goes straight from start_factor to end_factor in total_iters."""
+    """Multiplies the initial rates by a factor that goes straight from start_factor to end_factor in total_iters.
+
+    Raises:
+        ValueError: a factor is not between 0 and 1, or start_factor is 0.
+
+    Example:
+        >>> import rushlight as rl
+        >>> optimizer = rl.optim.SGD([rl.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = rl.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step(); scheduler.step()
+        >>> rates
+        [0.25, 0.5, 0.75, 1.0]
+    """
 
     def __init__(
         self,
@@ -273,7 +315,19 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Multiplies the rates by gamma every epoch."""
+    """Multiplies the rates by gamma every epoch.
+
+    Example:
+        >>> import rushlight as rl
+        >>> optimizer = rl.optim.SGD([rl.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = rl.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step(); scheduler.step()
+        >>> rates
+        [1.0, 0.5, 0.25, 0.125]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma

@@ -32,7 +32,13 @@ class ReLU(_InPlace):
 
 
 class SiLU(_InPlace):
-    """x * sigmoid(x) of each element (Elfwing et al. 2017)."""
+    """x * sigmoid(x) of each element (Elfwing et al. 2017).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.SiLU()(rl.tensor([-1., 0., 2.]))
+        tensor([-0.2689,  0.0000,  1.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
@@ -43,6 +49,11 @@ class Hardtanh(Module):
 
     Raises:
         ValueError: max_val is not above min_val.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Hardtanh()(rl.tensor([-1., 0., 2.]))
+        tensor([-1.,  0.,  1.])
     """
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
@@ -61,7 +72,13 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """min(max(x, 0), 6) of each element."""
+    """min(max(x, 0), 6) of each element.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.ReLU6()(rl.tensor([-1., 2., 8.]))
+        tensor([0., 2., 6.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -71,7 +88,13 @@ class ReLU6(Hardtanh):
 
 
 class LeakyReLU(Module):
-    """x where positive, negative_slope * x elsewhere (Maas et al. 2013)."""
+    """x where positive, negative_slope * x elsewhere (Maas et al. 2013).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.LeakyReLU()(rl.tensor([-1., 0., 2.]))
+        tensor([-0.0100,  0.0000,  2.0000])
+    """
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__()
@@ -86,7 +109,13 @@ class LeakyReLU(Module):
 
 
 class ELU(Module):
-    """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2015)."""
+    """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2015).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.ELU()(rl.tensor([-1., 0., 2.]))
+        tensor([-0.6321,  0.0000,  2.0000])
+    """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -105,6 +134,11 @@ class GELU(Module):
 
     Args:
         approximate: "none", or "tanh" for the faster formula.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.GELU()(rl.tensor([-1., 0., 2.]))
+        tensor([-0.1587,  0.0000,  1.9545])
     """
 
     def __init__(self, approximate: str = "none") -> None:
@@ -119,28 +153,52 @@ class GELU(Module):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x)) of each element."""
+    """1 / (1 + exp(-x)) of each element.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Sigmoid()(rl.tensor([-1., 0., 2.]))
+        tensor([0.2689, 0.5000, 0.8808])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.sigmoid(input)
 
 
 class LogSigmoid(Module):
-    """log(sigmoid(x)) of each element, without overflow."""
+    """log(sigmoid(x)) of each element, without overflow.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.LogSigmoid()(rl.tensor([-1., 0., 2.]))
+        tensor([-1.3133, -0.6931, -0.1269])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Tanh(Module):
-    """tanh(x) of each element."""
+    """tanh(x) of each element.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Tanh()(rl.tensor([-1., 0., 2.]))
+        tensor([-0.7616,  0.0000,  0.9640])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanh(input)
 
 
 class Softplus(Module):
-    """log(1 + exp(beta x)) / beta of each element; x itself where beta x is above the threshold."""
+    """log(1 + exp(beta x)) / beta of each element; x itself where beta x is above the threshold.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Softplus()(rl.tensor([-1., 0., 2.]))
+        tensor([0.3133, 0.6931, 2.1269])
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -188,7 +246,13 @@ class Softmax(Module):
 
 
 class Softmin(Module):
-    """softmax(-x) along a dimension."""
+    """softmax(-x) along a dimension.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Softmin(dim=0)(rl.tensor([0., 1.]))
+        tensor([0.7311, 0.2689])
+    """
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
@@ -202,7 +266,13 @@ class Softmin(Module):
 
 
 class LogSoftmax(Module):
-    """log(softmax(x)) along a dimension, without overflow."""
+    """log(softmax(x)) along a dimension, without overflow.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.LogSoftmax(dim=1)(rl.zeros(1, 2))
+        tensor([[-0.6931, -0.6931]])
+    """
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()

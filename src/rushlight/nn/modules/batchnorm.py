@@ -123,12 +123,24 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """As BatchNorm1d, for inputs (N, C, H, W)."""
+    """As BatchNorm1d, for inputs (N, C, H, W).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.BatchNorm2d(3)(rl.rand(2, 3, 4, 4)).shape
+        torch.Size([2, 3, 4, 4])
+    """
 
     _dims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """As BatchNorm1d, for inputs (N, C, D, H, W)."""
+    """As BatchNorm1d, for inputs (N, C, D, H, W).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.BatchNorm3d(3)(rl.rand(2, 3, 4, 4, 4)).shape
+        torch.Size([2, 3, 4, 4, 4])
+    """
 
     _dims = (5,)

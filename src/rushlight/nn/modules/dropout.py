@@ -35,7 +35,13 @@ class Dropout(_Dropout):
 
 
 class Dropout2d(_Dropout):
-    """As Dropout, for whole channels of an (N, C, H, W) input."""
+    """As Dropout, for whole channels of an (N, C, H, W) input.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Dropout2d(0.2).eval()(rl.ones(1, 1, 1, 2))
+        tensor([[[[1., 1.]]]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)

@@ -65,7 +65,16 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """The negative of input, log-probabilities, at the right classes; see ``functional.nll_loss``."""
+    """The negative of input, log-probabilities, at the right classes; see ``functional.nll_loss``.
+
+    Shapes:
+        input (N, C) or (N, C, d1, ...); target (N) or (N, d1, ...), int64.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.NLLLoss()(rl.tensor([[-1., -2.]]), rl.tensor([1]))
+        tensor(2.)
+    """
 
     def __init__(
         self,
@@ -83,21 +92,48 @@ class NLLLoss(_WeightedLoss):
 
 
 class MSELoss(_Loss):
-    """(input - target) ** 2, reduced."""
+    """(input - target) ** 2, reduced.
+
+    Shapes:
+        input and target of one shape; the result is a number, or of that shape with reduction "none".
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.MSELoss()(rl.tensor([1., 3.]), rl.zeros(2))
+        tensor(5.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class L1Loss(_Loss):
-    """abs(input - target), reduced."""
+    """abs(input - target), reduced.
+
+    Shapes:
+        as MSELoss.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.L1Loss()(rl.tensor([1., 3.]), rl.zeros(2))
+        tensor(2.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """Square below beta, straight above; see ``functional.smooth_l1_loss``."""
+    """Square below beta, straight above; see ``functional.smooth_l1_loss``.
+
+    Shapes:
+        as MSELoss.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.SmoothL1Loss()(rl.tensor([1., 3.]), rl.zeros(2))
+        tensor(1.5000)
+    """
 
     def __init__(
         self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", beta: float = 1.0
@@ -110,7 +146,16 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Square up to delta, straight beyond; see ``functional.huber_loss``."""
+    """Square up to delta, straight beyond; see ``functional.huber_loss``.
+
+    Shapes:
+        as MSELoss.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.HuberLoss(delta=2.)(rl.tensor([1., 3.]), rl.zeros(2))
+        tensor(2.2500)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -121,14 +166,32 @@ class HuberLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """Binary cross-entropy of probabilities; see ``functional.binary_cross_entropy``."""
+    """Binary cross-entropy of probabilities; see ``functional.binary_cross_entropy``.
+
+    Shapes:
+        as MSELoss.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.BCELoss()(rl.tensor([0.5, 0.9]), rl.ones(2))
+        tensor(0.3993)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
-    """Binary cross-entropy of sigmoid(input); see ``functional.binary_cross_entropy_with_logits``."""
+    """Binary cross-entropy of sigmoid(input); see ``functional.binary_cross_entropy_with_logits``.
+
+    Shapes:
+        as MSELoss.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.BCEWithLogitsLoss()(rl.zeros(2), rl.ones(2))
+        tensor(0.6931)
+    """
 
     def __init__(
         self,

@@ -74,7 +74,13 @@ def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False
 
 
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """The norm of several tensors, all taken as one vector: a 0-d Tensor. Arguments as for clip_grad_norm_."""
+    """The norm of several tensors, all taken as one vector: a 0-d Tensor. Arguments as for clip_grad_norm_.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.utils.get_total_norm([rl.tensor([3.]), rl.tensor([4.])])
+        tensor(5.)
+    """
     norm_type = float(norm_type)
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not tensors:
@@ -86,7 +92,16 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
-    """Scales gradients in place by max_norm / total_norm where that is below 1; total_norm as get_total_norm gives."""
+    """Scales gradients in place by max_norm / total_norm where that is below 1; total_norm as get_total_norm gives.
+
+    Example:
+        >>> import rushlight as rl
+        >>> w = rl.zeros(2, requires_grad=True)
+        >>> w.grad = rl.tensor([3., 4.])
+        >>> rl.nn.utils.clip_grads_with_norm_([w], 1.0, rl.tensor(5.0))
+        >>> w.grad
+        tensor([0.6000, 0.8000])
+    """
     _scale(_gradients(parameters), max_norm, total_norm)
 
 

@@ -24,6 +24,14 @@ def vector_to_parameters(vec, parameters):
     Raises:
         TypeError: ``vec`` is not a Tensor.
         RuntimeError: the vector is too short.
+
+    Example:
+        >>> import rushlight as rl
+        >>> layer = rl.nn.Linear(2, 1)
+        >>> rl.nn.utils.vector_to_parameters(rl.tensor([1., 2., 3.]), layer.parameters())
+        >>> layer.bias
+        Parameter containing:
+        tensor([3.], requires_grad=True)
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")

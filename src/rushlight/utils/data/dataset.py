@@ -19,6 +19,15 @@ class Dataset:
     """A map from keys to samples. Subclasses define `__getitem__`, and usually `__len__`.
 
     A subclass may also define `__getitems__(indices) -> list of samples`; the DataLoader then reads a batch at once.
+
+    >>> import rushlight as rl
+    >>> class Squares(rl.utils.data.Dataset):
+    ...     def __len__(self):
+    ...         return 10
+    ...     def __getitem__(self, index):
+    ...         return index**2
+    >>> Squares()[3], len(Squares())
+    (9, 10)
     """
 
     __class_getitem__: Any = classmethod(GenericAlias)
@@ -34,6 +43,13 @@ class IterableDataset(Dataset):
     """A stream of samples. Subclasses define `__iter__`.
 
     Every DataLoader worker iterates a copy of its own; `get_worker_info()` tells it which share of the stream is its.
+
+    >>> import rushlight as rl
+    >>> class Stream(rl.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(3))
+    >>> list(rl.utils.data.DataLoader(Stream(), batch_size=2))
+    [tensor([0, 1]), tensor([2])]
     """
 
     def __iter__(self) -> Iterator:
@@ -78,7 +94,15 @@ class TensorDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Zips datasets of one length: samples are tuples, or dicts when the datasets are given by keyword."""
+    """Zips datasets of one length: samples are tuples, or dicts when the datasets are given by keyword.
+
+    Raises:
+        ValueError: no dataset, datasets of different lengths, or both kinds of arguments.
+
+    >>> import rushlight as rl
+    >>> rl.utils.data.StackDataset(x=[1, 2], y=[3, 4])[0]
+    {'x': 1, 'y': 3}
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         if args and kwargs:
@@ -108,7 +132,15 @@ class StackDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """One dataset after another."""
+    """One dataset after another.
+
+    Raises:
+        AssertionError: no dataset, or an IterableDataset.
+
+    >>> import rushlight as rl
+    >>> rl.utils.data.ConcatDataset([[1, 2], [3]])[2]
+    3
+    """
 
     def __init__(self, datasets: Iterable[Dataset]):
         self.datasets = list(datasets)
@@ -157,7 +189,12 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset):
-    """The samples of `dataset` at `indices`, in that order."""
+    """The samples of `dataset` at `indices`, in that order.
+
+    >>> import rushlight as rl
+    >>> list(rl.utils.data.Subset([5, 6, 7], [2, 0]))
+    [7, 5]
+    """
 
     def __init__(self, dataset: Dataset, indices: Sequence[int]):
         self.dataset = dataset

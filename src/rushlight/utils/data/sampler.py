@@ -11,7 +11,17 @@ import rushlight
 
 
 class Sampler:
-    """Base class: an iterable of indices. Subclasses define `__iter__`, and `__len__` where the length is known."""
+    """Base class: an iterable of indices. Subclasses define `__iter__`, and `__len__` where the length is known.
+
+    >>> import rushlight as rl
+    >>> class Backwards(rl.utils.data.Sampler):
+    ...     def __init__(self, count):
+    ...         self.count = count
+    ...     def __iter__(self):
+    ...         return iter(range(self.count - 1, -1, -1))
+    >>> list(Backwards(3))
+    [2, 1, 0]
+    """
 
     __class_getitem__: Any = classmethod(GenericAlias)
 
@@ -23,7 +33,12 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """0, 1, 2, ..."""
+    """0, 1, 2, ...
+
+    >>> import rushlight as rl
+    >>> list(rl.utils.data.SequentialSampler("abc"))
+    [0, 1, 2]
+    """
 
     def __init__(self, data_source: Sized):
         self.data_source = data_source
@@ -40,6 +55,14 @@ class RandomSampler(Sampler):
 
     `num_samples` may exceed the dataset's length; the dataset is then shuffled and read again as often as needed.
     Without a `generator`, each pass draws the seed of one of its own from the global generator.
+
+    Raises:
+        TypeError: ``replacement`` or ``num_samples`` of another type.
+        ValueError: ``num_samples`` is not above 0.
+
+    >>> import rushlight as rl
+    >>> sorted(rl.utils.data.RandomSampler(range(4)))
+    [0, 1, 2, 3]
     """
 
     _block = 32  # how many indices PyTorch draws at a time with replacement; part of the sequence of draws
@@ -82,7 +105,12 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """The given indices in a random order."""
+    """The given indices in a random order.
+
+    >>> import rushlight as rl
+    >>> sorted(rl.utils.data.SubsetRandomSampler([2, 5]))
+    [2, 5]
+    """
 
     def __init__(self, indices: Sequence[int], generator=None):
         self.indices = indices
@@ -97,7 +125,15 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Draws `num_samples` indices with the given weights, which need not sum to 1."""
+    """Draws `num_samples` indices with the given weights, which need not sum to 1.
+
+    Raises:
+        ValueError: weights of more than one dimension, or ``num_samples`` is not above 0.
+
+    >>> import rushlight as rl
+    >>> list(rl.utils.data.WeightedRandomSampler([0, 1, 0], num_samples=3))
+    [1, 1, 1]
+    """
 
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator=None):
         if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples <= 0:

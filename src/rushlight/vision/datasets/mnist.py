@@ -24,6 +24,12 @@ def read_idx(path: str | os.PathLike) -> Tensor:
     """Reads a file in the IDX format of MNIST's authors, gzipped or not, as a tensor.
 
     Raises RuntimeError if the file is damaged, cut short or in another format.
+
+    >>> import rushlight as rl
+    >>> import pathlib
+    >>> _ = pathlib.Path("pixels").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 3, 5, 6, 7]))
+    >>> rl.vision.datasets.read_idx("pixels")
+    tensor([5, 6, 7], dtype=torch.uint8)
     """
     path = os.fspath(path)
     with open(path, "rb") as file:

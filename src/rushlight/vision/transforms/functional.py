@@ -33,11 +33,13 @@ class InterpolationMode(Enum):
 
 
 def is_pil(image) -> bool:
+    """Whether it is a PIL image; Pillow is not loaded to find out."""
     pil = sys.modules.get("PIL.Image")
     return pil is not None and isinstance(image, pil.Image)
 
 
 def is_array(image) -> bool:
+    """Whether it is a NumPy array; NumPy is not loaded to find out."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(image, numpy.ndarray)
 
@@ -74,7 +76,13 @@ def _tensor_of_array(array) -> Tensor:
 
 
 def get_dimensions(image) -> list[int]:
-    """[channels, height, width]."""
+    """[channels, height, width].
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision.transforms import functional
+    >>> functional.get_dimensions(rl.zeros(3, 8, 9))
+    [3, 8, 9]
+    """
     if is_pil(image):
         return [len(image.getbands()), image.height, image.width]
     if is_array(image):
@@ -85,12 +93,19 @@ def get_dimensions(image) -> list[int]:
 
 
 def get_image_size(image) -> list[int]:
-    """[width, height]."""
+    """[width, height].
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision.transforms import functional
+    >>> functional.get_image_size(rl.zeros(3, 8, 9))
+    [9, 8]
+    """
     _, height, width = get_dimensions(image)
     return [width, height]
 
 
 def get_image_num_channels(image) -> int:
+    """How many channels an image has."""
     return get_dimensions(image)[0]
 
 
@@ -102,6 +117,15 @@ def to_tensor(pic) -> Tensor:
 
     Takes a PIL image, an array (height, width) or (height, width, channels), or a tensor (height, width) or
     (channels, height, width). Of other dtypes than uint8 the values stay as they are.
+
+    Raises:
+        TypeError: for what is no image.
+        ValueError: not two or three dimensions.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision.transforms import functional
+    >>> functional.to_tensor(rl.tensor([[0, 255]], dtype=rl.uint8))
+    tensor([[[0., 1.]]])
     """
     if isinstance(pic, Tensor):
         if pic.ndim not in (2, 3):
@@ -122,6 +146,7 @@ def to_tensor(pic) -> Tensor:
 
 
 def bytes_to_unit(tensor: Tensor) -> Tensor:
+    """uint8 as numbers of the default dtype in [0, 1]; other dtypes as they are."""
     if tensor.dtype == rushlight.uint8:
         return tensor.to(rushlight.get_default_dtype()).div_(255)
     return tensor
@@ -188,7 +213,17 @@ def to_pil_image(pic, mode: str | None = None):
 
 
 def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Tensor:
-    """(tensor - mean) / std, for each channel of a floating point tensor (..., channels, height, width)."""
+    """(tensor - mean) / std, for each channel of a floating point tensor (..., channels, height, width).
+
+    Raises:
+        TypeError: integers, or no tensor.
+        ValueError: a std of 0, or a wrong number of values.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision.transforms import functional
+    >>> functional.normalize(rl.ones(1, 1, 2), [0.5], [0.25])
+    tensor([[[2., 2.]]])
+    """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"img should be Tensor Image. Got {type(tensor)}\n  hint: ToTensor comes before Normalize")
     centre, scale = as_statistics(tensor, mean, std)
@@ -222,12 +257,26 @@ def as_statistics(tensor: Tensor, mean, std) -> tuple[Tensor, Tensor]:
 
 
 def hflip(img):
-    """Mirrors left and right."""
+    """Mirrors left and right.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision.transforms import functional
+    >>> functional.hflip(rl.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     return _apply(img, lambda image: image.transpose(_transpose("FLIP_LEFT_RIGHT")), lambda image: image.flip(-1))
 
 
 def vflip(img):
-    """Mirrors top and bottom."""
+    """Mirrors top and bottom.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision.transforms import functional
+    >>> functional.vflip(rl.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     return _apply(img, lambda image: image.transpose(_transpose("FLIP_TOP_BOTTOM")), lambda image: image.flip(-2))
 
 
@@ -236,7 +285,14 @@ def _transpose(name: str):
 
 
 def crop(img, top: int, left: int, height: int, width: int):
-    """The rectangle of the given size at (top, left); what lies outside the image is zero."""
+    """The rectangle of the given size at (top, left); what lies outside the image is zero.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision.transforms import functional
+    >>> functional.crop(rl.arange(9).view(3, 3), 1, 1, 2, 2)
+    tensor([[4, 5],
+            [7, 8]])
+    """
 
     def on_tensor(image):
         rows, columns = image.shape[-2:]
@@ -255,7 +311,13 @@ def crop(img, top: int, left: int, height: int, width: int):
 
 
 def center_crop(img, output_size: int | Sequence[int]):
-    """The middle of an image, (height, width); an image that is smaller is padded with zeros first."""
+    """The middle of an image, (height, width); an image that is smaller is padded with zeros first.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision.transforms import functional
+    >>> functional.center_crop(rl.arange(9).view(3, 3), 1)
+    tensor([[4]])
+    """
     height, width = size_pair(output_size)
     _, rows, columns = get_dimensions(img)
     if height > rows or width > columns:
@@ -273,6 +335,14 @@ def pad(img, padding: int | Sequence[int], fill: float | Sequence[float] = 0, pa
 
     `padding_mode`: "constant" (of `fill`), "edge" (repeats the last pixel), "reflect" (mirrors without repeating it) or
     "symmetric" (mirrors with it).
+
+    Raises:
+        ValueError: an unknown mode, negative widths, or ("reflect") widths that the image is too small for.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision.transforms import functional
+    >>> functional.pad(rl.tensor([[1, 2, 3]]), (1, 0), padding_mode='reflect')
+    tensor([[2, 1, 2, 3, 2]])
     """
     left, top, right, bottom = _sides(padding)
     if padding_mode not in _PAD_MODES:
@@ -356,7 +426,8 @@ def resize(
 ):
     """Resizes to (height, width); one number gives the shorter side, and `max_size` bounds the longer one.
 
-    Pillow does the work, on tensors and arrays channel by channel.
+    Pillow does the work, on tensors and arrays channel by channel, and always with antialiasing, as for PIL images in
+    torchvision: `antialias` changes nothing.
     """
     image_module = pillow("resize")
     _, rows, columns = get_dimensions(img)
@@ -408,6 +479,12 @@ def rotate(
 
     `expand` makes the image large enough to hold all of it, which supposes rotation about the middle. `fill` colours
     what comes from outside (0 if not given). Tensors and arrays know nearest and bilinear interpolation.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision.transforms import functional
+    >>> functional.rotate(rl.tensor([[1, 2], [3, 4]]), 90)
+    tensor([[2, 4],
+            [1, 3]])
     """
     if not isinstance(angle, (int, float)):
         raise TypeError(f"Argument angle should be int or float, got {type(angle).__name__}")

@@ -36,7 +36,13 @@ def takes_pixels(transform) -> bool:
 
 
 class Compose:
-    """One transform after another."""
+    """One transform after another.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.Compose([transforms.ToTensor(), transforms.CenterCrop(1)])(rl.zeros(3, 3, dtype=rl.uint8)).shape
+    torch.Size([1, 1, 1])
+    """
 
     def __init__(self, transforms: Sequence[Callable]):
         self.transforms = transforms
@@ -98,7 +104,13 @@ class ToPILImage:
 
 
 class Lambda:
-    """Applies a function of yours. With workers that are spawned it must be picklable: not a lambda."""
+    """Applies a function of yours. With workers that are spawned it must be picklable: not a lambda.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.Lambda(lambda image: image + 1)(rl.zeros(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, lambd: Callable):
         if not callable(lambd):
@@ -125,6 +137,11 @@ class Normalize(_Transform):
     Raises:
         TypeError: integers, or no tensor.
         ValueError: a std of 0, or a wrong number of values.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.Normalize([0.5], [0.25])(rl.ones(1, 1, 2))
+    tensor([[[2., 2.]]])
     """
 
     def __init__(self, mean: Sequence[float] | float, std: Sequence[float] | float, inplace: bool = False):
@@ -173,7 +190,13 @@ class Resize(_Transform):
 
 
 class CenterCrop(_Transform):
-    """The middle of an image."""
+    """The middle of an image.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.CenterCrop(1)(rl.arange(9).view(3, 3))
+    tensor([[4]])
+    """
 
     def __init__(self, size: int | Sequence[int]):
         super().__init__()
@@ -187,7 +210,13 @@ class CenterCrop(_Transform):
 
 
 class Pad(_Transform):
-    """Adds a border; see functional.pad."""
+    """Adds a border; see functional.pad.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.Pad((1, 0))(rl.ones(1, 2))
+    tensor([[0., 1., 1., 0.]])
+    """
 
     def __init__(self, padding: int | Sequence[int], fill: float | Sequence[float] = 0, padding_mode: str = "constant"):
         super().__init__()
@@ -208,6 +237,11 @@ class RandomCrop(_Transform):
         padding: a border added first, as in functional.pad.
         pad_if_needed: enlarges an image that is too small, on both sides, instead of raising ValueError.
         fill, padding_mode: the border, as in functional.pad.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.RandomCrop(4)(rl.zeros(3, 8, 8)).shape
+    torch.Size([3, 4, 4])
     """
 
     def __init__(
@@ -258,7 +292,14 @@ class RandomCrop(_Transform):
 
 
 class RandomHorizontalFlip(_Transform):
-    """Mirrors left and right with probability `p`."""
+    """Mirrors left and right with probability `p`.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.RandomHorizontalFlip(p=1)(rl.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
 
     def __init__(self, p: float = 0.5):
         super().__init__()
@@ -272,7 +313,14 @@ class RandomHorizontalFlip(_Transform):
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """Mirrors top and bottom with probability `p`."""
+    """Mirrors top and bottom with probability `p`.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.RandomVerticalFlip(p=1)(rl.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
 
     def forward(self, img):
         return F.vflip(img) if rushlight.rand(1).item() < self.p else img
@@ -282,6 +330,12 @@ class RandomRotation(_Transform):
     """Rotates by an angle drawn from `degrees`: (least, most), or one number for (-degrees, +degrees).
 
     The other arguments are functional.rotate's.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.RandomRotation((90, 90))(rl.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
     """
 
     def __init__(
@@ -324,7 +378,13 @@ class RandomRotation(_Transform):
 
 
 class RandomApply(Module):
-    """Applies all the transforms with probability `p`, else none."""
+    """Applies all the transforms with probability `p`, else none.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.RandomApply([transforms.Pad(1)], p=0)(rl.ones(2, 2)).shape
+    torch.Size([2, 2])
+    """
 
     def __init__(self, transforms: Sequence[Callable], p: float = 0.5):
         super().__init__()
@@ -343,7 +403,13 @@ class RandomApply(Module):
 
 
 class RandomOrder:
-    """Applies the transforms in a random order, drawn from Python's `random` as in torchvision."""
+    """Applies the transforms in a random order, drawn from Python's `random` as in torchvision.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.RandomOrder([transforms.Pad(1), transforms.CenterCrop(2)])(rl.ones(3, 3)).ndim
+    2
+    """
 
     def __init__(self, transforms: Sequence[Callable]):
         self.transforms = transforms
@@ -359,7 +425,13 @@ class RandomOrder:
 
 
 class RandomChoice:
-    """Applies one of the transforms, drawn from Python's `random` as in torchvision, with weights `p` if given."""
+    """Applies one of the transforms, drawn from Python's `random` as in torchvision, with weights `p` if given.
+
+    >>> import rushlight as rl
+    >>> from rushlight.vision import transforms
+    >>> transforms.RandomChoice([transforms.CenterCrop(1), transforms.CenterCrop(2)], p=[0, 1])(rl.ones(3, 3)).shape
+    torch.Size([2, 2])
+    """
 
     def __init__(self, transforms: Sequence[Callable], p: Sequence[float] | None = None):
         if p is not None and len(p) != len(transforms):
