@@ -1,4 +1,5 @@
 // New tensors. Python's creation functions come here with shape, dtype and device worked out.
+#include "base/size_math.h"
 #include "kernels/loops.h"
 #include "ops/registry.h"
 
@@ -55,7 +56,7 @@ struct Arange {
     RL_CHECK(count < 9e15, "arange: ", count, " elements are more than any memory holds");
     if (is_integral(d)) {
       int64_t first = start.to_int(), by = step.to_int();
-      return sequence(int64_t(count), d, [=](int64_t i) { return first + i * by; });
+      return sequence(int64_t(count), d, [=](int64_t i) { return wrapping_add(first, wrapping_mul(i, by)); });
     }
     return sequence(int64_t(count), d, [=](int64_t i) { return a + double(i) * s; });
   }
