@@ -123,9 +123,7 @@ def _from_array(data, dtype):
     import numpy
 
     array = numpy.asarray(data)
-    if any(s < 0 for s in array.strides):
-        array = array.copy()
-    if not array.flags.writeable or not array.flags.aligned:
+    if any(s < 0 for s in array.strides) or not array.flags.writeable or not array.flags.aligned:
         array = array.copy()
     result = from_numpy(array)
     return result if dtype is None else result.to(dtype)

@@ -113,7 +113,7 @@ def type(self, dtype=None, non_blocking=False):
         for kind, legacy in _legacy_names.items():
             if legacy == name:
                 return self.to(kind)
-        raise ValueError(f"unknown type {dtype!r}")
+        raise ValueError(f"unknown type {dtype!r}\n  hint: give a dtype, or a name such as 'torch.FloatTensor'")
     return self.to(getattr(dtype, "dtype", dtype))
 
 
@@ -304,7 +304,7 @@ def __format__(self, spec: str) -> str:
 
 def __iter__(self):
     if self.dim() == 0:
-        raise TypeError("a tensor without dimensions cannot be iterated over")
+        raise TypeError("a tensor without dimensions cannot be iterated over\n  hint: .item() gives its one value")
     return iter(self.unbind(0))
 
 
@@ -390,7 +390,9 @@ def register_post_accumulate_grad_hook(self, hook):
         a handle with ``remove()``.
     """
     if not self.requires_grad:
-        raise RuntimeError("register_post_accumulate_grad_hook: this tensor does not require grad")
+        raise RuntimeError(
+            "register_post_accumulate_grad_hook: this tensor does not require grad\n  hint: call requires_grad_() first"
+        )
     if self.grad_fn is not None:
         raise RuntimeError("register_post_accumulate_grad_hook: only leaves accumulate, and this tensor is none")
     return _add_hook(_C._post_accumulate_hooks(self), hook)

@@ -295,7 +295,7 @@ def normal(
         result = _C._empty(shape, kind, None).normal_(generator=generator) * std + mean
         return _store(result, out)
     if size is None:
-        raise TypeError("normal: numbers for mean and std need size=")
+        raise TypeError("normal: numbers for mean and std need size=\n  hint: normal(0.0, 1.0, (2, 3))")
     return _finish(
         _store(_C._empty(size, _dtype(dtype, out), device).normal_(mean, std, generator=generator), out), requires_grad
     )

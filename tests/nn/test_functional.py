@@ -122,6 +122,8 @@ def test_pad_errors():
         F.pad(rl.ones(2), (-3, 0))
     with pytest.raises(RuntimeError):
         F.pad(rl.ones(2), (0, 0, 1, 1))
+    with pytest.raises(TypeError, match="widths come as a tuple, got 1\n  hint"):
+        F.pad(rl.ones(2), 1)
 
 
 def test_one_hot():

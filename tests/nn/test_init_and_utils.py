@@ -106,3 +106,6 @@ def test_vectors():
     assert vector.shape == (9,)
     nn.utils.vector_to_parameters(vector.detach() * 0 + 1, layer.parameters())
     assert layer.weight.tolist() == [[1, 1]] * 3 and layer.weight.requires_grad
+    with pytest.raises(RuntimeError, match="has 7 elements, the parameters have 9\n  hint"):
+        nn.utils.vector_to_parameters(rl.zeros(7), layer.parameters())
+    assert layer.weight.tolist() == [[1, 1]] * 3

@@ -181,6 +181,32 @@ def test_state_is_cast_to_the_parameters_dtype():
     assert float(other.state[v]["step"]) == 3
 
 
+@pytest.mark.parametrize(
+    "options, kind",
+    [
+        ({"lr": "0.1"}, TypeError),
+        ({"lr": None}, TypeError),
+        ({"lr": rl.ones(2)}, ValueError),
+        ({"lr": -1.0}, ValueError),
+        ({"lr": float("nan")}, ValueError),
+        ({"betas": 0.9}, TypeError),
+        ({"betas": (0.9, 1.0)}, ValueError),
+    ],
+)
+def test_options_that_are_refused(options, kind):
+    with pytest.raises(kind, match="Invalid|two numbers"):
+        optim.Adam([rl.ones(1, requires_grad=True)], **options)
+
+
+@pytest.mark.parametrize("lr", [1, np.float32(0.5), rl.tensor(0.5), rl.tensor([0.5])])
+def test_kinds_of_numbers(lr):
+    w = rl.ones(1, requires_grad=True)
+    optimizer = optim.SGD([w], lr=lr)
+    w.grad = rl.ones(1)
+    optimizer.step()
+    assert w.item() == 1 - float(lr)
+
+
 def test_hooks():
     w = rl.ones(1, requires_grad=True)
     optimizer = optim.SGD([w])
@@ -228,6 +254,7 @@ SCHEDULES = [
     (lambda o: optim.lr_scheduler.StepLR(o, 3, 0.5), lambda e: 0.5 ** (e // 3)),
     (lambda o: optim.lr_scheduler.MultiStepLR(o, [2, 5], 0.1), lambda e: 0.1 ** ((e >= 2) + (e >= 5))),
     (lambda o: optim.lr_scheduler.ConstantLR(o, 0.25, 3), lambda e: 0.25 if e < 3 else 1),
+    (lambda o: optim.lr_scheduler.ConstantLR(o, 0.0, 3), lambda e: 0 if e < 3 else 1),
     (lambda o: optim.lr_scheduler.LinearLR(o, 0.2, 0.7, 5), lambda e: 0.2 + 0.5 * min(e, 5) / 5),
     (lambda o: optim.lr_scheduler.ExponentialLR(o, 0.9), lambda e: 0.9**e),
     (lambda o: optim.lr_scheduler.CosineAnnealingLR(o, 4), lambda e: (1 + math.cos(math.pi * e / 4)) / 2),

@@ -105,6 +105,7 @@ def pad(input, pad, mode="constant", value=None):
         value: the constant, 0 unless given.
 
     Raises:
+        TypeError: one number for all widths.
         RuntimeError: an odd number of widths, more of them than dimensions, or a size below zero.
         NotImplementedError: another mode.
 
@@ -115,6 +116,10 @@ def pad(input, pad, mode="constant", value=None):
     """
     if mode != "constant":
         raise NotImplementedError(f"pad: mode '{mode}' is not supported\n  hint: use mode='constant'")
+    if isinstance(pad, int):
+        raise TypeError(
+            f"pad: widths come as a tuple, got {pad!r}\n  hint: (1, 2) puts 1 before and 2 after the last dimension"
+        )
     if len(pad) % 2:
         raise RuntimeError(f"pad: widths come in pairs (before, after), got {len(pad)} of them")
     if len(pad) > 2 * input.dim():

@@ -39,7 +39,10 @@ def calculate_gain(nonlinearity, param=None):
         return math.sqrt(2.0 / (1 + param**2))
     if nonlinearity == "selu":
         return 3.0 / 4
-    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    raise ValueError(
+        f"Unsupported nonlinearity {nonlinearity}\n"
+        "  hint: 'linear', 'sigmoid', 'tanh', 'relu', 'leaky_relu' and 'selu' are known, and the names of convolutions"
+    )
 
 
 def uniform_(tensor, a=0.0, b=1.0, generator=None):

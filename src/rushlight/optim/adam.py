@@ -57,6 +57,8 @@ class Adam(Optimizer):
     ) -> None:
         check_at_least_zero("learning rate", lr)
         check_at_least_zero("epsilon value", eps)
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise TypeError(f"betas are two numbers, got {betas!r}\n  hint: betas=(0.9, 0.999)")
         for i, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")

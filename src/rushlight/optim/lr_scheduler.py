@@ -256,7 +256,7 @@ class ConstantLR(LRScheduler):
         if self.last_epoch == 0:
             return [rate * self.factor for rate in rates]
         if self.last_epoch == self.total_iters:
-            return [rate * (1.0 / self.factor) for rate in rates]
+            return [rate * (1.0 / self.factor) for rate in rates] if self.factor else list(self.base_lrs)
         return rates
 
     def _get_closed_form_lr(self) -> list[Any]:

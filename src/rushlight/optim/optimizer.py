@@ -6,6 +6,7 @@ import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from numbers import Real
 from typing import Any
 
 import rushlight as rl
@@ -305,7 +306,12 @@ def _fitted(name, value, parameter):
 
 
 def check_at_least_zero(name, value):
-    """Raises ValueError where an option is negative or NaN."""
+    """Raises ValueError where an option is negative or NaN, TypeError where it is no number."""
+    if not isinstance(value, Real) and not (isinstance(value, Tensor) and value.numel() == 1):
+        shown = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else repr(value)
+        raise (ValueError if isinstance(value, Tensor) else TypeError)(
+            f"Invalid {name}: {shown}\n  hint: give a number, or a tensor of one element"
+        )
     if not value >= 0.0:
         raise ValueError(f"Invalid {name}: {value}")
 

@@ -23,7 +23,7 @@ def vector_to_parameters(vec, parameters):
 
     Raises:
         TypeError: ``vec`` is not a Tensor.
-        RuntimeError: the vector is too short.
+        RuntimeError: the vector is too short; no parameter has changed then.
 
     Example:
         >>> import rushlight as rl
@@ -35,6 +35,13 @@ def vector_to_parameters(vec, parameters):
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
+    parameters = list(parameters)
+    total = sum(parameter.numel() for parameter in parameters)
+    if vec.numel() < total:  # before the first of them is changed
+        raise RuntimeError(
+            f"vector_to_parameters: the vector has {vec.numel()} elements, the parameters have {total}\n"
+            "  hint: parameters_to_vector() of the same parameters gives one that fits"
+        )
     begin = 0
     for parameter in parameters:
         end = begin + parameter.numel()
