@@ -54,6 +54,7 @@ struct Square {
   static constexpr auto schema = "square(Tensor self) -> Tensor";
   static constexpr auto node_name = "PowBackward0";
   static constexpr auto doc = "The square of each element.";
+  static constexpr bool no_bool = true;  // it would be int64, which no other function of one element makes of bools
   static constexpr auto saves = Saves::input;
   static constexpr auto types = Types::all;
   template <class V>

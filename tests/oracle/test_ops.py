@@ -282,3 +282,54 @@ def test_operators_with_numbers_like_pytorch(operator: str) -> None:
                         seen.append((type(error), []))
                 assert seen[0][0] == seen[1][0], f"{expression}, {dtype}, {number!r}"
                 np.testing.assert_allclose(seen[0][1], seen[1][1], 1e-3, err_msg=f"{expression}, {dtype}, {number!r}")
+
+
+# Not there yet, as docs/differences.md says: PyTorch takes these, we refuse.
+LACKING = {
+    *((name, "bool") for name in ("mm", "bmm", "mv", "square")),
+    *((f"nn.functional.{name}", dtype) for name in ("conv2d", "max_pool2d") for dtype in ("uint8", "int32", "int64")),
+    ("nn.functional.avg_pool2d", "int64"),
+    # exponential_ only of empty tensors, where PyTorch does not look
+    *(
+        (f"Tensor.{name}_", d)
+        for name in ("normal", "log_normal", "exponential")
+        for d in ("bool", "uint8", "int32", "int64")
+    ),
+}
+
+
+def of_dtype(value: Any, old: str, new: str) -> Any:
+    """The same arguments with arrays of another dtype."""
+    if isinstance(value, Sample):
+        kwargs = {k: of_dtype(v, old, new) for k, v in value.kwargs.items()}
+        return dataclasses.replace(value, args=of_dtype(value.args, old, new), kwargs=kwargs)
+    if isinstance(value, Const):
+        return Const(of_dtype(value.array, old, new))
+    if type(value) in (list, tuple):
+        return type(value)(of_dtype(v, old, new) for v in value)
+    if isinstance(value, np.ndarray) and value.dtype == old:
+        return np.nan_to_num(value).clip(0, 100).astype(new)
+    return value
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.id)
+def test_dtypes_beside_those_of_the_row(op: Op) -> None:
+    """What PyTorch takes gives its dtype; where it refuses, we refuse with its type of error or take more."""
+    usual = op.dtypes[0]
+    for dtype in ("bool", "uint8", "int32", "int64", "float32", "float64"):
+        for sample in list(op.calls(usual))[:3] if dtype not in op.dtypes else ():
+            given = []
+            for lib in (rushlight, torch):
+                try:
+                    result = run(lib, op, Call(lib, of_dtype(sample, usual, dtype)))
+                    given.append([r if r is None else dtype_name(r.dtype) for r in outputs(result)])
+                except Exception as error:
+                    given.append(type(error))
+            ours, theirs = given
+            what = f"{op.id}{sample} of {dtype}"
+            if (op.id, dtype) in LACKING:
+                assert ours is NotImplementedError or ours == theirs, what
+            elif isinstance(theirs, list):
+                assert ours == theirs, what
+            else:
+                assert isinstance(ours, list) or issubclass(ours, theirs), what
