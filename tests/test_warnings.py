@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import rushlight as rl
@@ -9,6 +10,8 @@ from rushlight import nn, optim
 from rushlight.nn import functional as F
 
 X = rl.ones(2, 3)
+READ_ONLY = np.zeros(2)
+READ_ONLY.flags.writeable = False
 
 
 def parameter():
@@ -29,6 +32,11 @@ CAUSES = {
     "group": lambda: optim.SGD([parameter()]).add_param_group({"params": [p := parameter(), p]}),
     "schedule": lambda: optim.lr_scheduler.StepLR(optim.SGD([parameter()]), 1).get_lr(),
     "state": lambda: nn.Linear(1, 1, device="meta").load_state_dict(nn.Linear(1, 1).state_dict()),
+    "engine, by way of the package": lambda: rl.frombuffer(b"abcd", dtype=rl.uint8),
+    "engine, by way of a module": lambda: nn.Identity()(rl.from_numpy(READ_ONLY)),
+    "engine at once": lambda: (parameter() * 2).grad,
+    "index": lambda: X[rl.ones(2, dtype=rl.uint8)],
+    "out": lambda: rl.hstack([X, X], out=rl.ones(2)),
     "gradcheck": lambda: rl.autograd.gradcheck(lambda x: x * 0 + x, X.clone().requires_grad_(), atol=1, rtol=1),
 }
 

@@ -72,8 +72,10 @@ void with_gil(F&& f) noexcept {
   }
 }
 
+Py_ssize_t frames_to_user();  // how far up the user's line is, as PyErr_WarnEx counts
+void set_python_error();      // for the exception in flight
+
 // Runs f, turning C++ exceptions into Python errors; returns null then.
-void set_python_error();  // for the exception in flight
 template <class F>
 PyObject* guarded(F&& f) noexcept {
   try {

@@ -44,7 +44,7 @@ void set_python_error() {
 namespace {
 [[maybe_unused]] const bool installed = [] {
   warning_hook = [](const std::string& message) {
-    if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0) throw PythonError();
+    if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), frames_to_user()) < 0) throw PythonError();
   };
   return true;
 }();

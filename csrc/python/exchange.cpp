@@ -18,11 +18,9 @@ Tensor aligned(Tensor t) {
   auto own = Storage::make(s.nbytes);
   std::memcpy(own->data, s.data, s.nbytes);
   t.impl()->storage = std::move(own);
-  if (PyErr_WarnEx(PyExc_UserWarning,
-                   "the elements of this memory do not lie at multiples of their size, so the tensor is a copy: what "
-                   "is written to one does not show in the other\n  hint: copy the memory first",
-                   1) < 0)
-    throw PythonError();
+  warn(
+      "the elements of this memory do not lie at multiples of their size, so the tensor is a copy: what is written to "
+      "one does not show in the other\n  hint: copy the memory first");
   return t;
 }
 
@@ -75,12 +73,10 @@ Tensor from_array(nb::object array) {
       if (b) PyBuffer_Release(b);
     }
   } release{b.get()};
-  if (b->readonly &&
-      PyErr_WarnEx(PyExc_UserWarning,
-                   "the NumPy array cannot be written, but tensors can: writing to this one is undefined\n"
-                   "  hint: copy the array first",
-                   1) < 0)
-    throw PythonError();
+  if (b->readonly)
+    warn(
+        "the NumPy array cannot be written, but tensors can: writing to this one is undefined\n"
+        "  hint: copy the array first");
   DType d = dtype_of_format(b->format, b->itemsize);
   Dims sizes, strides;
   int64_t span = b->itemsize;
@@ -116,10 +112,11 @@ Tensor from_buffer(nb::object buffer, nb::object dtype, int64_t count, int64_t o
   if (PyObject_GetBuffer(buffer.ptr(), b.get(), PyBUF_WRITABLE) < 0) {
     PyErr_Clear();
     if (PyObject_GetBuffer(buffer.ptr(), b.get(), PyBUF_SIMPLE) < 0) throw PythonError();
-    if (PyErr_WarnEx(PyExc_UserWarning,
-                     "the buffer cannot be written, but tensors can: writing to this one is undefined", 1) < 0) {
+    try {
+      warn("the buffer cannot be written, but tensors can: writing to this one is undefined\n  hint: copy it first");
+    } catch (...) {
       PyBuffer_Release(b.get());
-      throw PythonError();
+      throw;
     }
   }
   int64_t have = b->len;

@@ -138,11 +138,10 @@ Taken take_apart(const Tensor& x, PyObject* index) {
       RL_CHECK_KIND(mask || d == DType::Int64 || d == DType::Int32, Index,
                     "tensors used as indices must be int64, int32, uint8 or bool, not ", d,
                     hint("convert with .long(), or compare to get a bool mask"));
-      if (d == DType::UInt8 && PyErr_WarnEx(PyExc_UserWarning,
-                                            "a uint8 tensor as an index is taken for a mask, which is deprecated\n"
-                                            "  hint: use .bool() for a mask, or .long() for indices",
-                                            1) < 0)
-        throw PythonError();
+      if (d == DType::UInt8)
+        warn(
+            "a uint8 tensor as an index is taken for a mask, which is deprecated\n"
+            "  hint: use .bool() for a mask, or .long() for indices");
       if (index.dim() > 0) {
         put(index, mask ? index.dim() : 1);
       } else if (mask) {

@@ -68,11 +68,9 @@ RL_GET(get_grad) {
   return guarded([&]() -> PyObject* {
     Tensor t = self_of(o);
     if (!t.is_leaf() && !(t.impl()->autograd && t.impl()->autograd->retains_grad) && !t.grad()) {
-      if (PyErr_WarnEx(PyExc_UserWarning,
-                       "the .grad of a tensor that is not a leaf is not kept: backward() writes leaves only.\n"
-                       "  hint: call .retain_grad() on it before backward() to have it kept",
-                       1) < 0)
-        return nullptr;
+      warn(
+          "the .grad of a tensor that is not a leaf is not kept: backward() writes leaves only.\n"
+          "  hint: call .retain_grad() on it before backward() to have it kept");
     }
     return wrap(t.grad());
   });

@@ -83,6 +83,21 @@ std::string describe(const Source& s) {
 
 }  // namespace
 
+Py_ssize_t frames_to_user() {
+  Py_ssize_t count = 1;
+  PyFrameObject* f = PyEval_GetFrame();
+  Py_XINCREF(f);
+  while (f) {
+    PyCodeObject* code = PyFrame_GetCode(f);
+    PyFrameObject* back = ours(code) ? PyFrame_GetBack(f) : nullptr;
+    count += back != nullptr;
+    Py_DECREF(code);
+    Py_DECREF(f);
+    f = back;
+  }
+  return count;
+}
+
 void bind_source(nb::module_& m) {
   extra_index = _PyEval_RequestCodeExtraIndex(nullptr);
   m.def("_set_package_folder", [](std::string folder) {
