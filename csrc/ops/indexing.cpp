@@ -27,8 +27,7 @@ Tensor changed(const char* op, const Ctx& ctx, const Tensor& x, MemoryFormat for
   return to;
 }
 
-// --- x[indices]
-// ---------------------------------------------------------------------------------------------------------
+// --- x[indices] ------------------------------------------------------------------------------------------------------
 
 bool is_mask(const Tensor& t) { return t.dtype() == DType::Bool || t.dtype() == DType::UInt8; }
 
@@ -146,8 +145,7 @@ struct IndexPut {
   }
 };
 
-// --- Along one dimension, one index for a whole slice
-// ------------------------------------------------------------------
+// --- Along one dimension, one index for a whole slice ----------------------------------------------------------------
 
 // The index vector of index_select and its kin, as int64.
 Tensor index_vector(const char* op, const Tensor& index, bool int32) {
@@ -289,8 +287,7 @@ struct IndexFill {
   }
 };
 
-// --- Along one dimension, an index for every element
-// -------------------------------------------------------------------
+// --- Along one dimension, an index for every element -----------------------------------------------------------------
 
 Tensor element_index(const char* op, const Tensor& index) {
   RL_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, op,
@@ -432,8 +429,7 @@ struct ScatterAdd {
   }
 };
 
-// --- scatter_reduce
-// -----------------------------------------------------------------------------------------------------
+// --- scatter_reduce --------------------------------------------------------------------------------------------------
 
 enum class Reduce { sum, prod, mean, amax, amin };
 
@@ -548,8 +544,7 @@ struct ScatterReduce {
     return q;
   }
 };
-// --- Counted through all elements
-// ---------------------------------------------------------------------------------------
+// --- Counted through all elements ------------------------------------------------------------------------------------
 
 struct Take {
   static constexpr auto schema = "take(Tensor self, Tensor index) -> Tensor";
@@ -590,8 +585,7 @@ struct TakeAlongDim {
   }
 };
 
-// --- Masks
-// --------------------------------------------------------------------------------------------------------------
+// --- Masks -----------------------------------------------------------------------------------------------------------
 
 template <bool tensor>
 struct MaskedFill {
@@ -721,15 +715,13 @@ struct WhereNonzero {
 
 struct Bincount {
   static constexpr auto schema = "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor";
-  static constexpr auto doc =
-      "How often each of 0, 1, 2, ... occurs in a vector of integers, or the sum of their weights.";
+  static constexpr auto doc = "How often 0, 1, 2, ... occur in a vector of integers, or the sums of their weights.";
   Tensor forward(Ctx&, const Tensor& x, const Tensor& weights, int64_t minlength) {
-    RL_CHECK_KIND(!x.is_floating() && x.dtype() != DType::Bool, NotImplemented, "bincount: is for integers, not ",
-                  x.dtype());
+    bool whole = !x.is_floating() && x.dtype() != DType::Bool;
+    RL_CHECK_KIND(whole, NotImplemented, "bincount: is for integers, not ", x.dtype());
     RL_CHECK(x.dim() == 1, "bincount: expects one dimension, got shape ", x.sizes());
     RL_CHECK(minlength >= 0, "bincount: minlength must not be negative, got ", minlength);
-    RL_CHECK(!weights || weights.sizes() == x.sizes(), "bincount: weights must have the shape of the input, ",
-             x.sizes());
+    RL_CHECK(!weights || weights.sizes() == x.sizes(), "bincount: weights must have the input's shape, ", x.sizes());
     RL_CHECK_KIND(!x.is_meta(), NotImplemented, "bincount: the size of the result depends on values");
     Tensor c = kernels::contiguous(kernels::cast(x, DType::Int64));
     const int64_t* p = c.data<int64_t>();
@@ -740,10 +732,8 @@ struct Bincount {
     }
     DType d = !weights ? DType::Int64 : weights.dtype() == DType::Float32 ? DType::Float32 : DType::Float64;
     Tensor out = zeros({std::max(minlength, top + 1)}, d, x.device());
-    Tensor ones;
-    if (weights) ones = kernels::cast(weights, d);
-    else ones = full({}, 1, d, x.device());
-    kernels::put_at(out, plan_along(out, 0, c), ones, Combine::add);
+    Tensor amounts = weights ? kernels::cast(weights, d) : full({}, 1, d, x.device());
+    kernels::put_at(out, plan_along(out, 0, c), amounts, Combine::add);
     return out;
   }
 };
