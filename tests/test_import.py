@@ -28,6 +28,12 @@ def test_import_leaves_out():
     assert not LEFT_OUT & set(cold_import()["modules"])
 
 
+def test_what_is_imported_later_is_listed():
+    code = "import rushlight as rl; print({'nn', 'optim', 'save'} - {*dir(rl)}, {'data'} - {*dir(rl.utils)})"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout == "set() set()\n"
+
+
 def test_import_is_quick():
     medians = []
     for _ in range(4):  # the suite runs on every core, so give a busy machine another chance
