@@ -111,6 +111,27 @@ def test_nothing_to_resume(run, capsys):
     assert "no checkpoint at" in said and "hint" in said
 
 
+@pytest.mark.parametrize("content", [b"hello", b"PK", b""])
+def test_damaged_checkpoint(run, tmp_path, capsys, content):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "checkpoint.pt").write_bytes(content)
+    assert run("a", resume=True) == 1
+    assert "cannot resume" in capsys.readouterr().err
+
+
+def test_another_checkpoint(run, tmp_path, capsys):
+    (tmp_path / "a").mkdir()
+    rl.save({"weight": rl.ones(2)}, tmp_path / "a" / "checkpoint.pt")
+    assert run("a", resume=True) == 1
+    assert "not a checkpoint of the demo" in capsys.readouterr().err
+
+
+def test_out_is_a_file(run, tmp_path, capsys):
+    (tmp_path / "a").write_text("")
+    assert run("a") == 1
+    assert "not a folder" in capsys.readouterr().err
+
+
 def test_unknown_device(run, capsys):
     assert run("a", device="abacus") == 1
     assert "--device abacus" in capsys.readouterr().err

@@ -31,6 +31,7 @@ PACKAGE_LAYERS = {
     "core": {"core", "_composites", "autograd"},
     "_composites": {"core", "_composites"},
     "autograd": {"core", "utils", "autograd"},
+    "cuda": {"core", "cuda"},
     "nn": {"core", "_composites", "autograd", "utils", "nn"},
     "optim": {"core", "_composites", "autograd", "utils", "optim"},
     "utils": {"core", "utils"},

@@ -251,7 +251,7 @@ struct Run {
 
 Edge root_edge(const Tensor& r, size_t i) {
   Edge e = gradient_edge(r);
-  RL_CHECK(e, "backward: root ", i, " (", Describe{r}, ") does not require grad and has no grad_fn",
+  RL_CHECK(e, "backward: tensor ", i, " (", Describe{r}, ") does not require grad and has no grad_fn",
            hint("make an input require gradients with requires_grad=True, and compute the loss with grad mode on"));
   return e;
 }
@@ -294,11 +294,11 @@ std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const 
   for (size_t i = 0; i < roots.size(); i++) {
     Tensor g = i < grads.size() ? grads[i] : Tensor();
     if (!g) {
-      RL_CHECK(roots[i].numel() == 1, "backward: a gradient can be made up only for a scalar, but root ", i, " is ",
+      RL_CHECK(roots[i].numel() == 1, "backward: a gradient can be made up only for a scalar, but tensor ", i, " is ",
                Describe{roots[i]}, hint("reduce it with sum() or mean(), or pass gradient= of the same shape"));
       g = needs::ones_like(roots[i]);
     } else {
-      RL_CHECK(g.sizes() == roots[i].sizes(), "backward: gradient ", i, " has shape ", g.sizes(), ", its root ",
+      RL_CHECK(g.sizes() == roots[i].sizes(), "backward: gradient ", i, " has shape ", g.sizes(), ", its tensor ",
                roots[i].sizes());
       if (g.dtype() != roots[i].dtype()) g = needs::cast(g, roots[i].dtype());
     }

@@ -323,11 +323,12 @@ struct LinearChecked {
   Tensor forward(Ctx&, const Tensor& x, const Tensor& weight, const Tensor& bias) {
     RL_CHECK(weight.dim() == 2, "linear: weight must have 2 dimensions (out, in), got shape ", weight.sizes());
     RL_CHECK(x.dim() > 0, "linear: input must have at least one dimension");
-    RL_CHECK(x.sizes().back() == weight.sizes()[1], "linear: input ", x.sizes(), " does not fit weight ",
-             weight.sizes(), ": the last dimension is ", x.sizes().back(), ", the weight takes ", weight.sizes()[1],
-             x.dim() > 2 && x.numel() && x.numel() / x.sizes()[0] == weight.sizes()[1]
-                 ? hint("flatten the input first: x.flatten(1) has that many")
-                 : std::string());
+    RL_CHECK(
+        x.sizes().back() == weight.sizes()[1], "linear: input ", x.sizes(), " does not fit weight ", weight.sizes(),
+        ": the last dimension is ", x.sizes().back(), ", the weight takes ", weight.sizes()[1],
+        x.dim() > 2 && x.numel() && x.numel() / x.sizes()[0] == weight.sizes()[1]
+            ? hint("flatten the input first: x.flatten(1) has that many")
+            : hint("make the layer with in_features=" + std::to_string(x.sizes().back()) + ", or reshape the input"));
     check_dtypes("linear", x, weight);
     const bool flat = x.dim() == 2;
     if (!bias) return flat ? apply<Linear<false, true>>(x, weight, bias) : apply<Linear<false, false>>(x, weight, bias);

@@ -105,7 +105,7 @@ def is_floating_point(input):
 
 TYPE_CHECKING = False  # typing's own would have to be imported
 if TYPE_CHECKING:
-    from . import nn, optim, serialization, storage, utils, vision
+    from . import cuda, nn, optim, serialization, storage, utils, vision
     from .serialization import load, save
     from .storage import TypedStorage, UntypedStorage
 
@@ -113,6 +113,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     globals(),
     {
+        "cuda": "cuda",
         "nn": "nn",
         "optim": "optim",
         "utils": "utils",

@@ -23,10 +23,10 @@ def main(argv: list[str] | None = None) -> int:
         description="Trains a small convolutional network and writes a checkpoint, curves.png and predictions.png. "
         "Ctrl-C saves at the next batch; --resume carries on from there to the same result.",
     )
-    demo.add_argument("--epochs", type=_positive, help="passes over the training images (10)")
-    demo.add_argument("--batch-size", type=_positive, help="images per step (64)")
+    demo.add_argument("--epochs", type=_positive, metavar="N", help="passes over the training images (10)")
+    demo.add_argument("--batch-size", type=_positive, metavar="N", help="images per step (64)")
     demo.add_argument("--device", default="cpu", help="where to train (cpu)")
-    demo.add_argument("--seed", type=int, help="seed of every random number (0)")
+    demo.add_argument("--seed", type=int, metavar="N", help="seed of every random number (0)")
     demo.add_argument("--data", choices=("digits", "mnist", "fashion"), help="digits comes with the package (digits)")
     demo.add_argument("--data-dir", metavar="DIR", help="where mnist and fashion are kept (~/.cache/rushlight)")
     demo.add_argument("--out", default="rushlight-demo", metavar="DIR", help="where to write (./rushlight-demo)")

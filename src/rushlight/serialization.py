@@ -345,7 +345,9 @@ class _Archive:
         try:
             self.zip = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, ValueError, OverflowError, NotImplementedError) as error:
-            raise RuntimeError(f"{name} is a damaged or truncated archive: {error}") from None
+            raise RuntimeError(
+                f"{name} is a damaged or truncated archive: {error}\n  hint: copy or download it again"
+            ) from None
         self.infos = {info.filename: info for info in self.zip.infolist()}
         root = next((path for path in self.infos if path.endswith("/data.pkl") and path.count("/") == 1), None)
         if root is None:
@@ -608,7 +610,8 @@ def _look_up(module: str, name: str) -> tuple[Any, Callable | None]:
     raise pickle.UnpicklingError(
         f"it names {module}.{name}, which weights_only=True does not allow\n"
         f"  hint: if you know what it is, rushlight.serialization.add_safe_globals([{spelled}]); "
-        "if you trust the file's author with your machine, load(..., weights_only=False)"
+        "if you trust the file's author with your machine, load(..., weights_only=False); "
+        "in files of your own keep model.state_dict(), not the model"
     )
 
 

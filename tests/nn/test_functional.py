@@ -82,6 +82,10 @@ def test_bce():
     np.testing.assert_allclose(loss.detach().numpy(), [0, 100, -math.log(0.3), 0], rtol=1e-6)
     loss.sum().backward()
     assert np.isfinite(p.grad.numpy()).all()
+    for wrong in (-0.5, 1.5, math.nan):
+        with pytest.raises(RuntimeError, match="between 0 and 1"):
+            F.binary_cross_entropy(rl.tensor([wrong, 0.5]), rl.ones(2))
+    assert F.binary_cross_entropy(rl.ones(2, device="meta"), rl.ones(2, device="meta")).is_meta
 
 
 def test_cross_entropy():

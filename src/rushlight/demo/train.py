@@ -11,6 +11,7 @@ import argparse
 import importlib.util
 import os
 import pathlib
+import pickle
 import signal
 import sys
 import time
@@ -79,6 +80,8 @@ def run(args: argparse.Namespace) -> int:
         out = pathlib.Path(args.out)
         saved = _load(out / "checkpoint.pt") if args.resume else None
         config = _config(args, saved)
+        if out.exists() and not out.is_dir():
+            raise DemoError(f"--out {out} is a file, not a folder\n  hint: name a folder; it is made if need be")
         out.mkdir(parents=True, exist_ok=True)
         demo = Demo(config, args, out, saved)
         with _Interrupt() as interrupt:
@@ -122,6 +125,8 @@ class Demo:
             f"network of {sum(p.numel() for p in self.model.parameters()):,} parameters on {self.device}"
         )
         loader = DataLoader(self.train_set, config.batch_size, shuffle=True, num_workers=WORKERS)
+        if progress.epoch >= config.epochs:
+            print(f"nothing left to learn: all {progress.epoch} epochs are done; for more, add --epochs N")
         while progress.epoch < config.epochs:
             if not self._train_epoch(loader, interrupt):
                 again = "" if str(self.out) == "rushlight-demo" else f" --out {self.out}"
@@ -330,7 +335,13 @@ def _load(path: pathlib.Path) -> dict[str, Any]:
         raise DemoError(
             f"there is no checkpoint at {path}\n  hint: start without --resume, or say where with --out DIR"
         )
-    return rl.load(path)
+    try:
+        saved = rl.load(path)
+    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise DemoError(f"cannot resume: {error}") from None
+    if not isinstance(saved, dict) or not {"model", "optimizer", "scheduler", "progress", "config"} <= saved.keys():
+        raise DemoError(f"{path} is not a checkpoint of the demo\n  hint: leave --resume out to start afresh")
+    return saved
 
 
 def _require_extras() -> None:

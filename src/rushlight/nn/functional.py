@@ -177,7 +177,7 @@ def _check_more_than_one_value(input):
         count *= size
     if count == 1:
         raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {shape}\n"
+            f"training takes more than one value per channel for its statistics, but the input is {tuple(shape)}\n"
             "  hint: use a larger batch, or call eval() on the model"
         )
 
@@ -420,7 +420,10 @@ def threshold(input, threshold, value, inplace=False):
 
 
 def _implicit_dim(name, ndim):
-    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
+    warn(
+        f"{name} without dim chooses a dimension by the number of dimensions, which is deprecated\n"
+        "  hint: say along which one, as dim=1 for (batch, classes)"
+    )
     return 0 if ndim in (0, 1, 3) else 1
 
 
@@ -669,6 +672,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
     Raises:
         ValueError: shapes differ.
+        RuntimeError: an input below 0, above 1 or NaN.
 
     Example:
         >>> import rushlight as rl
@@ -676,6 +680,12 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         tensor([0.6931, 0.1054])
     """
     _check_same_shape(input, target)
+    if not input.is_meta and not bool(((input >= 0) & (input <= 1)).all()):
+        raise RuntimeError(
+            "binary_cross_entropy: the input must hold probabilities between 0 and 1, but holds "
+            f"{input.min().item():.4g} to {input.max().item():.4g}\n"
+            "  hint: pass scores through sigmoid() first, or better give them to binary_cross_entropy_with_logits()"
+        )
     loss = -(target * _bounded_log(input) + (1 - target) * _bounded_log(1 - input))
     if weight is not None:
         loss = loss * weight

@@ -96,6 +96,11 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got {params.type()}\n  hint: put it in a list"
             )
+        if not hasattr(params, "__iter__"):
+            raise TypeError(
+                f"an optimizer takes an iterable of Tensors or dicts, not {type(params).__name__}\n"
+                "  hint: of a module, pass model.parameters()"
+            )
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups: list[Any] = list(params)
@@ -161,11 +166,14 @@ class Optimizer:
                 raise ValueError("all optimizer params should be with/without names. Some param names are missing")
             param_group["param_names"] = [name for name, _ in params]
             param_group["params"] = params = [p for _, p in params]
-        for p in params:
+        for i, p in enumerate(params):
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
             if not (p.is_leaf or p.retains_grad):
-                raise ValueError("can't optimize a non-leaf Tensor\n  hint: it is computed from others; pass those")
+                raise ValueError(
+                    f"parameter {i} ({p.dtype}, shape {tuple(p.shape)}) is not a leaf: it is computed from others\n"
+                    "  hint: pass those; or cut it off from them with p.detach().requires_grad_()"
+                )
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")

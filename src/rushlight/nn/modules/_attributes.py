@@ -28,6 +28,8 @@ class Registered:
 class NoAttribute(AttributeError):
     """Looks for similar names only when printed: hasattr() asks for names that are not there all the time."""
 
+    __module__, __qualname__ = "builtins", "AttributeError"  # what a traceback calls it
+
     def __init__(self, module, name):
         # Without obj Python does not append a suggestion of its own.
         super().__init__(f"'{type(module).__name__}' object has no attribute '{name}'", name=name, obj=None)
