@@ -60,13 +60,16 @@ def default_collate(batch: list):
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
+_PLAIN = {bool, int, float, str, bytes}  # the commonest, known at a glance
+
+
 def default_convert(data):
     """Turns NumPy arrays and scalars into tensors, inside mappings, named tuples and sequences too; the rest stays.
 
     What a DataLoader with `batch_size=None` does to each sample unless given a `collate_fn`.
     """
     kind = type(data)
-    if isinstance(data, (Tensor, str, bytes)):
+    if kind in _PLAIN or isinstance(data, (Tensor, str, bytes)):
         return data
     if kind.__module__ == "numpy" and sys.modules.get("numpy"):
         return data if data.dtype.kind in "SUOV" else rushlight.as_tensor(data)
