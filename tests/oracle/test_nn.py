@@ -1,5 +1,6 @@
 """nn beside PyTorch's: text, state, values, gradients, first values of parameters."""
 
+import builtins
 import copy
 
 import numpy as np
@@ -347,7 +348,7 @@ def test_error_types(provoke):
     for package in (rl, torch):
         with pytest.raises(Exception) as caught:
             provoke(package)
-        kinds.append(next(k for k in type(caught.value).__mro__ if k.__module__ == "builtins"))
+        kinds.append(next(k for k in type(caught.value).__mro__ if getattr(builtins, k.__name__, None) is k))
     assert kinds[0] is kinds[1]
 
 
