@@ -212,7 +212,7 @@ def flags_of(isa: str) -> list[str]:
     wider = re.search(rf"set\(isa_flags_{isa} ([^)]*)\)", text)
     assert wider, f"CMakeLists.txt has no isa_flags_{isa}"
     common = "-std=gnu++20 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -fno-math-errno -fno-trapping-math"
-    own = f"-O3 -ffp-contract=off -DNDEBUG -DRL_ISA={isa} -DRL_ISA_{isa}=1 -DRL_BUILDING=1 -w"
+    own = f"-O3 -ffp-contract=off -DNDEBUG -DRL_ISA={isa} -DRL_ISA_{isa}=1 -w"
     return [*common.split(), *own.split(), *wider.group(1).split(), f"-I{CSRC}"]
 
 

@@ -49,14 +49,13 @@ def test_typed():
 
 def test_dependencies_are_few():
     names = [d.split(">")[0] for d in PROJECT["dependencies"]]
-    assert names == ["numpy", "scipy-openblas32"]
+    assert names == ["numpy"]
 
 
 def test_size():
     """Rushlight and what it needs at run time, NumPy aside."""
     parts = {INSTALLED, pathlib.Path(rushlight.__file__).parent}
-    openblas = importlib.metadata.distribution("scipy-openblas32")
-    total = sum(map(size, parts)) + sum(pathlib.Path(openblas.locate_file(f)).stat().st_size for f in openblas.files)
+    total = sum(map(size, parts))
     assert total <= SIZE_LIMIT, f"{total / 1e6:.1f} MB installed"
 
 

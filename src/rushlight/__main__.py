@@ -55,7 +55,7 @@ def info() -> str:
     lines.append(("platform", platform.platform()))
     lines.append(("processor", _processor()))
     lines.append(("threads", f"{rushlight.get_num_threads()} of {os.cpu_count()} processors"))
-    for package in ("numpy", "scipy-openblas32", "pillow", "matplotlib", "tqdm", "torch"):
+    for package in ("numpy", "pillow", "matplotlib", "tqdm", "torch"):
         lines.append((package, _version(package)))
     return "\n".join(f"{name + ':':18}{value}" for name, value in lines)
 
