@@ -95,11 +95,8 @@ namespace detail {
 template <class F, class A>
 void visit_tensors(F&& f, const A& a) {
   if constexpr (std::is_same_v<A, Tensor>) f(a);
-  else if constexpr (std::is_same_v<A, std::optional<Tensor>>) f(a ? *a : Tensor());
   else if constexpr (std::is_convertible_v<A, std::span<const Tensor>>)
     for (const Tensor& t : std::span<const Tensor>(a)) f(t);
-  else if constexpr (std::is_same_v<A, std::vector<std::optional<Tensor>>>)
-    for (const auto& t : a) f(t ? *t : Tensor());
 }
 
 template <class F, class R>

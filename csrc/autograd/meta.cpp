@@ -1,8 +1,5 @@
 #include "autograd/meta.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "autograd/engine.h"
 #include "autograd/mode.h"
 #include "autograd/needs.h"
@@ -109,21 +106,19 @@ void mark_view(const Tensor& v, const Tensor& base, ViewMadeBy by) {
   m.view.reset(new ViewInfo{of ? of->base : base, v.version(), by});
 }
 
-static std::string op_name(const char* schema) { return std::string(schema, strcspn(schema, "(")) + "_"; }
-
 void check_inplace(const Tensor& t, bool recording, const char* op) {
   RL_CHECK(t.impl()->counts_versions() || inference_mode, op_name(op),
-           ": a tensor made under inference_mode() cannot be modified in place outside of it",
+           "_: a tensor made under inference_mode() cannot be modified in place outside of it",
            hint("clone() it first"));
   AutogradMeta* m = t.impl()->autograd;
   if (!m || !recording) return;
   if (m->view) {
-    check_history_can_follow(*m->view, op_name(op) + ": this view would be modified in place");
+    check_history_can_follow(*m->view, op_name(op) + "_: this view would be modified in place");
     RL_CHECK(!(t.requires_grad() && m->view->base.is_leaf()), op_name(op),
-             ": this is a view of a leaf that requires grad, and a leaf cannot be modified in place",
+             "_: this is a view of a leaf that requires grad, and a leaf cannot be modified in place",
              hint("write under no_grad(), or use the out-of-place form"));
   }
-  RL_CHECK(!(t.requires_grad() && t.is_leaf()), op_name(op), ": a leaf that requires grad cannot be modified in place",
+  RL_CHECK(!(t.requires_grad() && t.is_leaf()), op_name(op), "_: a leaf that requires grad cannot be modified in place",
            hint("write under no_grad() (as optimizers do), or use the out-of-place form"));
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 #include "autograd/apply.h"
 #include "autograd/engine.h"
@@ -177,10 +176,6 @@ Tensor Ctx::get(size_t i) const {
 Tensor Ctx::result(IntSpan shape, DType dtype, const Tensor& like) const {
   if (out && out->dtype() == dtype && IntSpan(out->sizes()) == shape && out->is_contiguous()) return *out;
   return empty(shape, dtype, like.device());
-}
-
-static std::string op_name(const char* schema) {
-  return std::string(schema, std::find(schema, schema + strlen(schema), '('));
 }
 
 void check_out_dtype(const char* op, const Ctx& ctx, DType result) {

@@ -3,6 +3,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "base/macros.h"
 
@@ -32,6 +33,9 @@ template <class... A>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(ErrorKind kind, const A&... parts) {
   throw Error(kind, detail::concat(parts...));
 }
+
+// "add" of "add(Tensor self, ...": the operation that an error names, from its schema.
+inline std::string op_name(std::string_view schema) { return std::string(schema.substr(0, schema.find('('))); }
 
 // Tells the user of something odd that is no error; the Python layer makes it a UserWarning.
 extern RL_API void (*warning_hook)(const std::string& message);

@@ -115,8 +115,7 @@ void copy_run(T* to, int64_t ts, const T* from, int64_t fs, int64_t n) {
 
 }  // namespace
 
-// --- Indexing by several tensors
-// ----------------------------------------------------------------------------------------
+// --- Indexing by several tensors -------------------------------------------------------------------------------------
 
 IndexPlan::IndexPlan(const Tensor& x, std::span<const Tensor> given) {
   RL_CHECK_KIND(int64_t(given.size()) <= x.dim(), Index, "too many indices: ", given.size(), " for a tensor of ",
@@ -318,8 +317,7 @@ void put_at(const Tensor& x, const IndexPlan& plan, const Tensor& values, Combin
   });
 }
 
-// --- Along one dimension
-// ------------------------------------------------------------------------------------------------
+// --- Along one dimension ---------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -436,8 +434,7 @@ void scatter_into(const Tensor& x, int64_t dim, const Tensor& index, const Tenso
     });
 }
 
-// --- Where elements are not zero
-// ----------------------------------------------------------------------------------------
+// --- Where elements are not zero -------------------------------------------------------------------------------------
 
 namespace {
 

@@ -56,7 +56,7 @@ struct Plan {
     }
     if (s.empty()) {
       s.push_back(1);
-      for (int i = 0; i < n; i++) st[i].push_back(op[i].data ? itemsize(op[i].dtype) : 0);
+      for (int i = 0; i < n; i++) st[i].push_back(itemsize(op[i].dtype));
     }
     shape = std::move(s);
     for (int i = 0; i < n; i++) op[i].strides = std::move(st[i]);
@@ -198,16 +198,15 @@ bool shares_places(const Tensor& t) {
 }
 
 void check_writable(const char* op, const Tensor& out) {
-  RL_CHECK(!shares_places(out), std::string(op, strcspn(op, "(")),
+  RL_CHECK(!shares_places(out), op_name(op),
            ": several elements of the tensor written to share one memory location (it was made by expand())",
            hint("clone() it first"));
 }
 
 void check_apart(const char* op, const Tensor& out, const Tensor& in) {
   if (in.storage() != out.storage() || out.is_meta()) return;
-  RL_CHECK(same_view(in, out) || !overlaps(in, out) || !in.is_dense() || !out.is_dense(),
-           std::string(op, strcspn(op, "(")), ": an operand shares part of its memory with the tensor written to",
-           hint("clone() the operand first"));
+  RL_CHECK(same_view(in, out) || !overlaps(in, out) || !in.is_dense() || !out.is_dense(), op_name(op),
+           ": an operand shares part of its memory with the tensor written to", hint("clone() the operand first"));
 }
 
 // The layout of a new result: that of the first operand whose strides tell, dimension by dimension.
@@ -234,8 +233,7 @@ Dims result_strides(std::span<const Tensor* const> in, IntSpan shape) {
       else if (c < 0) break;
     }
   }
-  // Without elements the layout is PyTorch's all the same: that of a contiguous tensor, or 0 further out than a size of
-  // 0.
+  // Without elements the layout is PyTorch's all the same: that of a contiguous tensor, or 0 further out than size 0.
   if (std::is_sorted(order.begin(), order.end(), std::greater<int64_t>())) return contiguous_strides(shape);
   Dims strides;
   strides.resize(n, 1);
@@ -247,7 +245,7 @@ Dims result_strides(std::span<const Tensor* const> in, IntSpan shape) {
 Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::span<const Tensor* const> in,
                  DType compute, DType result, const Tensor* out, bool round_numbers) {
   Compute c = compute_of(compute);
-  RL_CHECK_KIND(tiles.fn[c], NotImplemented, std::string(op, strcspn(op, "(")), " is not defined for ", compute);
+  RL_CHECK_KIND(tiles.fn[c], NotImplemented, op_name(op), " is not defined for ", compute);
   const Tensor& first = *in[0];
   bool same = true;  // one shape, one contiguous layout
   Device device = first.device();
@@ -271,13 +269,13 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
     Dims shape = first.sizes();
     for (size_t i = 1; i < in.size(); i++)
       if (in[i]->sizes() != shape) shape = broadcast_shapes(shape, in[i]->sizes());
-    RL_CHECK(can_cast(result, out->dtype()), std::string(op, strcspn(op, "(")), ": the result is ", result,
+    RL_CHECK(can_cast(result, out->dtype()), op_name(op), ": the result is ", result,
              " and cannot be written into a tensor of ", out->dtype(),
              hint("use the out-of-place form, or convert first"));
     if (out->sizes() != shape) {
       for (const Tensor* t : in)
-        RL_CHECK(!t->is_same(*out), std::string(op, strcspn(op, "(")), ": the result has shape ", shape,
-                 ", the tensor to write it to ", out->sizes(), hint("use the out-of-place form"));
+        RL_CHECK(!t->is_same(*out), op_name(op), ": the result has shape ", shape, ", the tensor to write it to ",
+                 out->sizes(), hint("use the out-of-place form"));
       resize_out(*out, shape);
     }
     if (compute < DType::Int64 && result == compute && out->dtype() != compute) {
@@ -355,10 +353,11 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
 
 namespace {
 
-void identity_tile_impl(int64_t n, void* out, const void* in, int size) { std::memcpy(out, in, n * size); }
-void identity_f32(const void*, int64_t n, void* out, const void* const* in) { identity_tile_impl(n, out, in[0], 4); }
-void identity_8(const void*, int64_t n, void* out, const void* const* in) { identity_tile_impl(n, out, in[0], 8); }
-constexpr Tiles kIdentity{{identity_f32, identity_8, identity_8}, false};
+template <class T>
+void identity(const void*, int64_t n, void* out, const void* const* in) {
+  std::memcpy(out, in[0], n * sizeof(T));
+}
+constexpr Tiles kIdentity{{identity<float>, identity<double>, identity<int64_t>}, false};
 
 // The compute type through which a conversion loses nothing that its ends can hold.
 Compute through(DType from, DType to) {

@@ -49,13 +49,11 @@ struct Size {
 
 void gemm(const Size& s, const Operand& a, const Operand& b, const float* x, const float* y, float* c, float alpha,
           float beta, const float* bias) {
-  if (bias) gemm_fused_f32(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n, {.col_bias = bias});
-  else gemm_f32(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n);
+  gemm_f32(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n, bias);
 }
 void gemm(const Size& s, const Operand& a, const Operand& b, const double* x, const double* y, double* c, double alpha,
           double beta, const double* bias) {
-  if (bias) gemm_fused_f64(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n, {.col_bias = bias});
-  else gemm_f64(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n);
+  gemm_f64(a.trans, b.trans, s.m, s.n, s.k, alpha, x, a.ld, y, b.ld, beta, c, s.n, bias);
 }
 void gemm(const Size& s, const Operand& a, const Operand& b, const int64_t* x, const int64_t* y, int64_t* c,
           int64_t alpha, int64_t beta, const int64_t*) {

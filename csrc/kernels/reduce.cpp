@@ -196,13 +196,12 @@ const FoldKernels& kernels_of(Fold f, Compute c) {
 }  // namespace
 
 DimSet dim_set(const char* op, std::optional<IntSpan> dims, int64_t ndim) {
-  RL_CHECK(ndim <= 64, std::string(op, strcspn(op, "(")), ": at most 64 dimensions can be reduced, got ", ndim);
+  RL_CHECK(ndim <= 64, op_name(op), ": at most 64 dimensions can be reduced, got ", ndim);
   if (!dims || dims->empty()) return ndim == 64 ? ~DimSet(0) : (DimSet(1) << ndim) - 1;
   DimSet set = 0;
   for (int64_t d : *dims) {
     DimSet bit = DimSet(1) << wrap_dim(d, ndim);
-    RL_CHECK(!(set & bit), std::string(op, strcspn(op, "(")), ": dimension ", wrap_dim(d, ndim), " appears twice in ",
-             *dims);
+    RL_CHECK(!(set & bit), op_name(op), ": dimension ", wrap_dim(d, ndim), " appears twice in ", *dims);
     set |= bit;
   }
   return ndim ? set : 0;

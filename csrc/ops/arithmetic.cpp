@@ -9,14 +9,12 @@ namespace rushlight {
 namespace ops {
 namespace {
 
-constexpr Forms all_forms = both | inplace | out;
-
 // --- Sums and products ----------------------------------------------------------------------------------------------
 
 void check_alpha(const char* schema, DType d, const Scalar& alpha) {
-  RL_CHECK(is_floating(d) || !alpha.is_floating(), name_of(schema),
+  RL_CHECK(is_floating(d) || !alpha.is_floating(), op_name(schema),
            ": alpha must be an integer for integer tensors, got ", alpha);
-  RL_CHECK(d == DType::Bool || !alpha.is_bool(), name_of(schema), ": alpha may be a bool for bool tensors only");
+  RL_CHECK(d == DType::Bool || !alpha.is_bool(), op_name(schema), ": alpha may be a bool for bool tensors only");
 }
 
 Tensor times(const Tensor& g, const Scalar& alpha) { return alpha == Scalar(1) ? g : mul(g, wrapped_number(alpha)); }
@@ -84,14 +82,14 @@ RL_BIND(Mul, all_forms)
 
 // Integers have no infinity to give.
 void check_divisor(const char* schema, DType d, const Tensor& a, const Tensor& b) {
-  RL_CHECK_KIND(d != DType::Bool, NotImplemented, name_of(schema), " is not defined for bool tensors",
+  RL_CHECK_KIND(d != DType::Bool, NotImplemented, op_name(schema), " is not defined for bool tensors",
                 hint("convert with .int() first"));
   if (is_floating(d) || b.is_meta() || a.numel() == 0 || b.numel() == 0) return;
   Tensor fine = b.impl()->wrapped_number  // a number may become zero in a small integer type
                     ? kernels::cast(kernels::cast(b, d), DType::Bool)
                     : kernels::reduce(kernels::Fold::all, b, kernels::dim_set(schema, {}, b.dim()), false, b.dtype(),
                                       DType::Bool);
-  RL_CHECK(*fine.data<bool>(), name_of(schema), ": ZeroDivisionError: an integer divided by zero",
+  RL_CHECK(*fine.data<bool>(), op_name(schema), ": ZeroDivisionError: an integer divided by zero",
            hint("convert to floating point, where the result is infinite or NaN, or replace the zeros"));
 }
 

@@ -6,8 +6,6 @@ namespace rushlight {
 namespace ops {
 namespace {
 
-constexpr Forms all_forms = both | inplace | out;
-
 RL_BINARY(Eq, "eq(Tensor self, Number|Tensor other) -> Tensor", all_forms, "Whether self == other, element by element.")
 RL_BINARY(Ne, "ne(Tensor self, Number|Tensor other) -> Tensor", all_forms, "Whether self != other, element by element.")
 RL_BINARY(Lt, "lt(Tensor self, Number|Tensor other) -> Tensor", all_forms, "Whether self < other, element by element.")

@@ -10,7 +10,6 @@
 
 namespace rushlight {
 
-using OptTensor = std::optional<Tensor>;
 using OptInt = std::optional<int64_t>;
 using Tensors = std::vector<Tensor>;
 

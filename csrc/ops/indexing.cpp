@@ -332,7 +332,7 @@ struct Scattering {
   Tensor index, out, to;
   Scattering(const char* op, Ctx& ctx, const Tensor& x, int64_t d, const Tensor& given) {
     dim = wrap_dim(d, x.dim());
-    std::string name(op, strcspn(op, "("));
+    std::string name = op_name(op);
     index = element_index(name.c_str(), given);
     check_index_fits(name.c_str(), x, dim, given, "tensor");
     ctx.save(given);
@@ -461,8 +461,7 @@ struct ScatterReduce {
       "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor";
   static constexpr auto doc =
       "As scatter(), with all elements of src that go to one place combined by 'sum', 'prod', 'mean', 'amax' or "
-      "'amin', "
-      "together with what was there if include_self.";
+      "'amin', together with what was there if include_self.";
   int64_t dim;
   Reduce how;
   bool include;

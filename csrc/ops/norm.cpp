@@ -14,9 +14,8 @@ using kernels::Channels;
 
 struct BatchNorm {
   static constexpr auto schema =
-      "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
-      "training, "
-      "float momentum, float eps, bool cudnn_enabled=True) -> Tensor";
+      "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+      "bool training, float momentum, float eps, bool cudnn_enabled=True) -> Tensor";
   static constexpr auto doc = "Brings each channel to mean 0 and variance 1; see rushlight.nn.functional.batch_norm.";
   static constexpr auto node_name = "NativeBatchNormBackward0";
   bool training;

@@ -1,9 +1,6 @@
 // Turns pointwise functors into operations: forward as one kernel; backward as one fused kernel, or, where it will be
 // differentiated again, composed from operations by the same formula.
 #pragma once
-#include <cstring>
-#include <string>
-
 #include "autograd/apply.h"
 #include "kernels/loops.h"
 #include "ops/functions.h"
@@ -21,14 +18,12 @@ DType compute_type(DType inputs) {
   return pointwise::types_of<F>() == Types::floats ? float_type(inputs) : inputs;
 }
 
-inline std::string name_of(const char* schema) { return std::string(schema, strcspn(schema, "(")); }
-
 template <class F>
 void check_types(const char* op, DType d) {
   if constexpr (pointwise::types_of<F>() == Types::ints)
-    RL_CHECK_KIND(!is_floating(d), NotImplemented, name_of(op), " is for integers and bools, not ", d);
+    RL_CHECK_KIND(!is_floating(d), NotImplemented, op_name(op), " is for integers and bools, not ", d);
   if constexpr (requires { F::no_bool; })
-    RL_CHECK_KIND(d != DType::Bool, NotImplemented, name_of(op), " is not defined for bool tensors",
+    RL_CHECK_KIND(d != DType::Bool, NotImplemented, op_name(op), " is not defined for bool tensors",
                   hint("convert with .int() first"));
 }
 
@@ -70,7 +65,7 @@ struct Unary : NodeName<F> {
       if constexpr (F::saves == Saves::input) ctx.save(x);
     check_types<F>(schema, x.dtype());
     if constexpr (requires { F::bool_hint; })
-      RL_CHECK(x.dtype() != DType::Bool, name_of(schema), " is not defined for bool tensors", hint(F::bool_hint));
+      RL_CHECK(x.dtype() != DType::Bool, op_name(schema), " is not defined for bool tensors", hint(F::bool_hint));
     if constexpr (requires { F::of_integers; })
       if (!is_floating(x.dtype()) && !ctx.out) {
         Tensor y = empty_like(x, DType::Bool);

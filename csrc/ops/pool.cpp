@@ -285,8 +285,7 @@ struct AvgPool2d {
       "bool count_include_pad=True, int? divisor_override=None) -> Tensor";
   static constexpr auto doc =
       "The mean of each window of input, (N, C, H, W) or (C, H, W). The stride is the kernel's size unless given; "
-      "zeros "
-      "of the padding count unless count_include_pad is false; divisor_override divides instead of the count.";
+      "zeros of the padding count unless count_include_pad is false; divisor_override divides instead of the count.";
   static constexpr Kind kind = Kind::composite;
   Tensor forward(Ctx&, const Tensor& x, IntSpan size, const OptInts& stride, IntSpan padding, bool ceil_mode,
                  bool count_padding, OptInt divisor) {

@@ -9,6 +9,7 @@ namespace ops {
 namespace {
 
 bool is_half(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
+DType drawn_as(DType d) { return is_half(d) ? DType::Float32 : d; }
 
 // Fills self through f(T* memory, n) in memory order: directly where the memory is dense, else by way of a copy.
 // Half types are drawn as floats and rounded.
@@ -19,7 +20,7 @@ Tensor fill_memory(const Tensor& self, F&& f) {
     f(self);
     return self;
   }
-  Tensor dense = empty_like(self, is_half(self.dtype()) ? DType::Float32 : self.dtype());
+  Tensor dense = empty_like(self, drawn_as(self.dtype()));
   f(dense);
   kernels::copy_into(self, dense);
   return self;
@@ -68,15 +69,12 @@ struct Normal {
     RL_CHECK(std >= 0, "normal_: expects std >= 0, got ", std);
     Tensor to = ctx.out ? *ctx.out : empty_like(self);
     if (to.is_meta() || to.numel() == 0) return to;
-    Tensor t = to.is_contiguous() && !is_half(to.dtype())
-                   ? to
-                   : empty(to.sizes(), is_half(to.dtype()) ? DType::Float32 : to.dtype());
+    Tensor t = to.is_contiguous() && !is_half(to.dtype()) ? to : empty_like(to, drawn_as(to.dtype()));
     if (to.is_contiguous()) {
       if (is_half(to.dtype())) kernels::random_normal_half(*g, t.data<float>(), t.numel(), mean, std);
       else visit_float(t, [&](auto* p) { kernels::random_normal(*g, p, t.numel(), mean, std); });
     } else {
       // One by one, in memory order.
-      t = empty_like(to, is_half(to.dtype()) ? DType::Float32 : to.dtype());
       std::lock_guard lock(g->mutex);
       visit_float(t, [&](auto* p) {
         for (int64_t i = 0; i < t.numel(); i++) p[i] = std::remove_reference_t<decltype(*p)>(g->normal(mean, std));
@@ -105,8 +103,9 @@ std::pair<double, double> whole_range(DType d) {
 // Without `to`, up to the largest one.
 Tensor integers(const char* op, Ctx& ctx, const Tensor& self, int64_t from, OptInt to, Generator* g) {
   auto [low, high] = whole_range(self.dtype());
+  RL_CHECK(!to || from < *to, op, ": expects from < to, got from ", from, " and to ", to.value_or(0));
   const int64_t last = to ? *to - 1 : high < 9e18 ? int64_t(high) : INT64_MAX;
-  RL_CHECK(to ? from < *to : from <= last, op, ": expects from < to, got from ", from, " and to ", to.value_or(last));
+  RL_CHECK(from <= last, op, ": expects from < to, got from ", from, " and to ", last);
   RL_CHECK(double(from) >= low && double(last) <= high, op, ": [", from, ", ", last, "] does not fit ", self.dtype());
   uint64_t range = uint64_t(last) - uint64_t(from) + 1;
   Tensor out = ctx.out ? *ctx.out : empty_like(self);

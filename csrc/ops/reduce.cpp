@@ -1,17 +1,30 @@
 // Sums, products, extrema and truth over dimensions.
-#include "kernels/reduce.h"
+#include "ops/reduce.h"
 
 #include "ops/pointwise.h"
-#include "ops/reduce.h"
 #include "ops/registry.h"
 
 namespace rushlight {
 namespace ops {
 
-const Tensor* reduce_target(const Ctx& ctx, IntSpan shape, DType dtype, const Tensor& x) {
+Tensor fold(Ctx& ctx, kernels::Fold f, const Tensor& x, const Reduced& r, DType compute, DType result,
+            const Tensor* parameter, kernels::Finish finish) {
   const Tensor* out = ctx.out;
-  return out && out->dtype() == dtype && IntSpan(out->sizes()) == shape && out->storage() != x.storage() ? out
-                                                                                                         : nullptr;
+  if (out && (out->dtype() != result || out->sizes() != kernels::reduced_shape(x.sizes(), r.dims, r.keepdim) ||
+              out->storage() == x.storage()))
+    out = nullptr;  // the result is copied there
+  return kernels::reduce(f, x, r.dims, r.keepdim, compute, result, out, parameter, finish);
+}
+
+void divide_by_count(double* acc, const double*, int64_t n, double count, double) {
+  for (int64_t i = 0; i < n; i++) acc[i] /= count;
+}
+
+Dims dims_of(const Reduced& r) {
+  Dims dims;
+  for (size_t d = 0; d < r.shape.size(); d++)
+    if (r.dims >> d & 1) dims.push_back(d);
+  return dims;
 }
 
 Tensor restore_dims(const Tensor& t, const Reduced& r) {
@@ -22,16 +35,7 @@ Tensor restore_dims(const Tensor& t, const Reduced& r) {
 namespace {
 
 using kernels::DimSet;
-using OptDims = std::optional<IntSpan>;
 using OptDType = std::optional<DType>;
-
-// The fold of x as a result of this operation.
-Tensor fold(Ctx& ctx, kernels::Fold f, const Tensor& x, const Reduced& r, DType compute, DType result,
-            kernels::Finish finish = {}) {
-  Dims shape = kernels::reduced_shape(x.sizes(), r.dims, r.keepdim);
-  return kernels::reduce(f, x, r.dims, r.keepdim, compute, result, reduce_target(ctx, shape, result, x), nullptr,
-                         finish);
-}
 
 // --- Sum and mean ---------------------------------------------------------------------------------------------------
 
@@ -72,9 +76,6 @@ DType mean_type(const Tensor& x, OptDType asked) {
            hint("give dtype=rushlight.float32, or convert with .float() first"));
   return d;
 }
-void divide_by_count(double* acc, const double*, int64_t n, double count, double) {
-  for (int64_t i = 0; i < n; i++) acc[i] /= count;
-}
 
 struct MeanDim {
   static constexpr auto schema = "mean(Tensor self, int[1]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
@@ -83,7 +84,7 @@ struct MeanDim {
   Tensor forward(Ctx& ctx, const Tensor& x, OptDims dims, bool keepdim, OptDType dtype) {
     r = {x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};
     DType to = mean_type(x, dtype);
-    return fold(ctx, kernels::Fold::sum, x, r, to, to, {divide_by_count});
+    return fold(ctx, kernels::Fold::sum, x, r, to, to, nullptr, {divide_by_count});
   }
   Grads backward(Ctx&, Grads g) {
     double n = std::max<int64_t>(1, kernels::reduced_count(r.shape, r.dims));  // of an empty tensor nothing is left
@@ -156,17 +157,15 @@ struct Prod {
 
 void check_elements(const char* schema, const Tensor& x, DimSet dims) {
   for (int64_t d = 0; d < x.dim(); d++)
-    RL_CHECK_KIND(!(dims >> d & 1) || x.sizes()[d] != 0, Index, name_of(schema), ": dimension ", d, " of ", x.sizes(),
+    RL_CHECK_KIND(!(dims >> d & 1) || x.sizes()[d] != 0, Index, op_name(schema), ": dimension ", d, " of ", x.sizes(),
                   " is empty, and there is no extremum of nothing",
                   hint("name dimensions that have elements, or check numel() first"));
 }
 
 // Elements that equal the extremum share its gradient. same: where they do.
-Tensor share_gradient(const Tensor& g, const Tensor& x, const Tensor& same, const Reduced& r) {
+Tensor share_gradient(const Tensor& g, const Tensor& same, const Reduced& r) {
   Tensor ties = to_dtype(same, g.dtype());
-  Dims dims;
-  for (int64_t d = 0; d < x.dim(); d++)
-    if (r.dims >> d & 1) dims.push_back(d);
+  Dims dims = dims_of(r);
   Tensor count = dims.empty() ? ties : sum(ties, dims, true);
   return restore_dims(g, r) * ties / count;
 }
@@ -192,7 +191,7 @@ struct Amax {
   }
   Grads backward(Ctx& ctx, Grads g) {
     Tensor x = ctx.get(0);
-    return {share_gradient(g[0], x, eq(x, restore_dims(ctx.get(1), r)), r)};
+    return {share_gradient(g[0], eq(x, restore_dims(ctx.get(1), r)), r)};
   }
 };
 
@@ -213,7 +212,7 @@ struct Aminmax {
   }
   Grads backward(Ctx& ctx, Grads g) {
     Tensor x = ctx.get(0);
-    auto part = [&](int i) { return share_gradient(g[i], x, eq(x, restore_dims(ctx.get(i + 1), r)), r); };
+    auto part = [&](int i) { return share_gradient(g[i], eq(x, restore_dims(ctx.get(i + 1), r)), r); };
     return {part(0) + part(1)};
   }
 };
@@ -230,7 +229,7 @@ struct MaxAll {
   Reduced r;
   Tensor forward(Ctx& ctx, const Tensor& x) {
     ctx.save(x);
-    RL_CHECK(x.numel() > 0, name_of(schema), ": a tensor of shape ", x.sizes(), " has no elements to choose from",
+    RL_CHECK(x.numel() > 0, op_name(schema), ": a tensor of shape ", x.sizes(), " has no elements to choose from",
              hint("check numel() first"));
     r = {x.sizes(), kernels::dim_set(schema, {}, x.dim()), false};
     Tensor y = fold(ctx, max ? kernels::Fold::max : kernels::Fold::min, x, r, x.dtype(), x.dtype());
@@ -240,7 +239,7 @@ struct MaxAll {
   Grads backward(Ctx& ctx, Grads g) {
     Tensor x = ctx.get(0), y = ctx.get(1);
     bool nan = !y.is_meta() && std::isnan(y.item().to_double());
-    return {share_gradient(g[0], x, nan ? ne(x, x) : eq(x, y), r)};
+    return {share_gradient(g[0], nan ? ne(x, x) : eq(x, y), r)};
   }
 };
 

@@ -22,12 +22,10 @@
 #include <type_traits>
 
 #include "autograd/apply.h"
+#include "base/generator.h"
 #include "ops/functions.h"
 
 namespace rushlight {
-
-class Generator;
-Generator& default_generator();
 
 // One argument, as the caller converted it by its schema type.
 struct Slot {
@@ -67,7 +65,7 @@ decltype(auto) take(const Slot& s) {
 }
 
 struct Returns {
-  enum Shape { one, tuple, list, scalar, nothing } shape = one;
+  enum Shape { one, tuple, list, scalar } shape = one;
   SmallVec<Tensor, 2> tensors;
   Scalar number;
 };
@@ -79,6 +77,7 @@ enum Forms : uint32_t {
   out = 8,      // also out=
   both = function | method,
   hidden = 16,  // in _C only, for Python code over it
+  all_forms = both | inplace | out,
 };
 constexpr Forms operator|(Forms a, Forms b) { return Forms(uint32_t(a) | uint32_t(b)); }
 

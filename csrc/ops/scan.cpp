@@ -14,11 +14,11 @@ using OptDType = std::optional<DType>;
 // What is scanned, as the result's dtype; the scan then runs in place where the conversion made a copy.
 template <class Run>
 Tensor scan(const char* schema, const Ctx& ctx, const Tensor& x, OptDType asked, int64_t dim, Run run) {
-  RL_CHECK(!ctx.inplace || !asked || *asked == x.dtype(), name_of(schema), "_: dtype is ", *asked, ", the tensor ",
+  RL_CHECK(!ctx.inplace || !asked || *asked == x.dtype(), op_name(schema), "_: dtype is ", *asked, ", the tensor ",
            x.dtype(), hint("use the out-of-place form, which may change the dtype"));
   if (ctx.out && !asked) asked = ctx.out->dtype();
   DType to = asked.value_or(is_floating(x.dtype()) ? x.dtype() : DType::Int64);
-  RL_CHECK_KIND(to != DType::Bool || x.dim() == 0 || x.numel() == 0, NotImplemented, name_of(schema),
+  RL_CHECK_KIND(to != DType::Bool || x.dim() == 0 || x.numel() == 0, NotImplemented, op_name(schema),
                 " into bool is not defined", hint("give dtype=rushlight.int64"));
   Tensor from = x.dtype() == to ? kernels::contiguous(x) : kernels::cast(x, to, MemoryFormat::Contiguous);
   Tensor out = from.storage() == x.storage() ? empty(x.sizes(), to, x.device()) : from;

@@ -11,8 +11,7 @@ namespace rushlight {
 namespace ops {
 namespace {
 
-// --- Joining
-// ------------------------------------------------------------------------------------------------------------
+// --- Joining ---------------------------------------------------------------------------------------------------------
 
 DType common_type(std::span<const Tensor> ts) {
   DType d = ts[0].dtype();
@@ -189,8 +188,7 @@ struct Stack {
   }
 };
 
-// --- Reordering
-// ---------------------------------------------------------------------------------------------------------
+// --- Reordering ------------------------------------------------------------------------------------------------------
 
 struct Flip {
   static constexpr auto schema = "flip(Tensor self, int[]* dims) -> Tensor";
@@ -302,8 +300,7 @@ struct Rot90 {
   Grads backward(Ctx&, Grads g) { return {apply<Rot90>(g[0], -turns, IntSpan(plane))}; }
 };
 
-// --- Repeating
-// ----------------------------------------------------------------------------------------------------------
+// --- Repeating -------------------------------------------------------------------------------------------------------
 
 struct Repeat {
   static constexpr auto schema = "repeat(Tensor self, int[]* repeats) -> Tensor";
@@ -414,8 +411,7 @@ struct RepeatInterleaveTensor {
   }
 };
 
-// --- Triangles
-// ----------------------------------------------------------------------------------------------------------
+// --- Triangles -------------------------------------------------------------------------------------------------------
 
 template <bool upper>
 Tensor triangle(const char* op, const Ctx& ctx, const Tensor& x, int64_t diagonal) {

@@ -119,9 +119,8 @@ struct Kthvalue : Kth {
 struct MedianDim : Kth {
   static constexpr auto schema = "median(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
   static constexpr auto doc =
-      "The middle element in order, the lower one of two; of all elements, or along a dimension with where it was. NaN "
-      "if "
-      "any is.";
+      "The middle element in order, the lower one of two; of all elements, or along a dimension with where it was. "
+      "NaN if any is.";
   static constexpr auto node_name = "MedianBackward1";
   Pair forward(Ctx& ctx, const Tensor& x, int64_t d, bool keep) {
     shape = x.sizes(), dim = wrap_dim(d, x.dim());

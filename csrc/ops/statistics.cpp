@@ -1,8 +1,5 @@
 // Variances, norms and log-sum-exp over dimensions: folds whose elements are first compared with a number each result
 // has.
-#include <limits>
-
-#include "kernels/reduce.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"
 #include "ops/registry.h"
@@ -12,20 +9,9 @@ namespace ops {
 namespace {
 
 using kernels::Fold;
-using OptDims = std::optional<IntSpan>;
-
-Tensor fold(Ctx& ctx, Fold f, const Tensor& x, const Reduced& r, DType compute, DType dtype, const Tensor* parameter,
-            kernels::Finish finish) {
-  Dims shape = kernels::reduced_shape(x.sizes(), r.dims, r.keepdim);
-  const Tensor* out = reduce_target(ctx, shape, dtype, x);
-  return kernels::reduce(f, x, r.dims, r.keepdim, compute, dtype, out, parameter, finish);
-}
 
 // --- Variance -------------------------------------------------------------------------------------------------------
 
-void divide_by_count(double* acc, const double*, int64_t n, double count, double) {
-  for (int64_t i = 0; i < n; i++) acc[i] /= count;
-}
 template <bool root>
 void variance_of_sum(double* acc, const double*, int64_t n, double count, double correction) {
   for (int64_t i = 0; i < n; i++) {
@@ -50,16 +36,9 @@ double correction_of(bool unbiased, const std::optional<Scalar>& correction) {
   return correction ? correction->to_double() : unbiased;
 }
 Reduced check_variance(const char* schema, const Tensor& x, OptDims dims, bool keepdim) {
-  RL_CHECK(is_floating(x.dtype()), name_of(schema), " is for floating point only, not ", x.dtype(),
+  RL_CHECK(is_floating(x.dtype()), op_name(schema), " is for floating point only, not ", x.dtype(),
            hint("convert with .float() first"));
   return {x.sizes(), kernels::dim_set(schema, dims, x.dim()), keepdim};
-}
-
-Dims dims_of(const Reduced& r) {
-  Dims dims;
-  for (size_t d = 0; d < r.shape.size(); d++)
-    if (r.dims >> d & 1) dims.push_back(d);
-  return dims;
 }
 
 Tensor variance_gradient(const Tensor& g, const Tensor& x, const Reduced& r, double correction) {
@@ -80,8 +59,7 @@ struct Variance {
   static constexpr auto doc =
       root ? "The standard deviation, of all elements or over the dimensions `dim`: the root of var()."
            : "The variance, of all elements or over the dimensions `dim`: the sum of squared deviations from the mean "
-             "over "
-             "(count - correction). correction is 1 unless given; unbiased=False means 0.";
+             "over (count - correction). correction is 1 unless given; unbiased=False means 0.";
   Reduced r;
   double correction;
   Tensor forward(Ctx& ctx, const Tensor& x, OptDims dims, bool unbiased, bool keepdim, std::optional<Scalar> given) {
@@ -98,12 +76,11 @@ struct Variance {
 };
 template <bool root>
 struct VarianceMean {
-  static constexpr auto schema = root ? "std_mean(Tensor self, int[1]? dim=None, bool unbiased=True, bool "
-                                        "keepdim=False, *, Scalar? correction=None) -> "
-                                        "(Tensor, Tensor)"
-                                      : "var_mean(Tensor self, int[1]? dim=None, bool unbiased=True, bool "
-                                        "keepdim=False, *, Scalar? correction=None) -> "
-                                        "(Tensor, Tensor)";
+  static constexpr auto schema =
+      root ? "std_mean(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False, *, "
+             "Scalar? correction=None) -> (Tensor, Tensor)"
+           : "var_mean(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False, *, "
+             "Scalar? correction=None) -> (Tensor, Tensor)";
   static constexpr auto doc =
       root ? "(std, mean), in two passes over the elements." : "(var, mean), in two passes over the elements.";
   Reduced r;
@@ -188,8 +165,7 @@ struct LinalgVectorNorm {
       "Tensor";
   static constexpr auto doc =
       "sum(|x| ** ord) ** (1 / ord), of all elements or over the dimensions `dim`; for ord inf the largest |x|, for "
-      "-inf "
-      "the smallest, for 0 how many are nonzero.";
+      "-inf the smallest, for 0 how many are nonzero.";
   Reduced r;
   double order;
   Tensor forward(Ctx& ctx, const Tensor& x, Scalar ord, OptDims dims, bool keepdim, std::optional<DType> dtype) {
@@ -203,7 +179,7 @@ struct LinalgVectorNorm {
     if (std::isinf(order)) {
       RL_CHECK(x.numel() > 0 || kernels::reduced_count(x.sizes(), r.dims) > 0, "linalg.vector_norm of order ", order,
                " of no elements (shape ", x.sizes(), ")", hint("reduce dimensions that have elements"));
-      y = fold(ctx, order > 0 ? Fold::max_abs : Fold::min_abs, x, r, d, d, nullptr, {});
+      y = fold(ctx, order > 0 ? Fold::max_abs : Fold::min_abs, x, r, d, d);
     } else if (order == 0 || order == 1 || order == 2) {
       Fold f = order == 0 ? Fold::count : order == 1 ? Fold::sum_abs : Fold::sum_squares;
       y = fold(ctx, f, x, r, d, d, nullptr, order == 2 ? kernels::Finish{square_root} : kernels::Finish{});

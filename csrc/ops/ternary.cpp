@@ -8,8 +8,6 @@ namespace rushlight {
 namespace ops {
 namespace {
 
-constexpr Forms all_forms = both | inplace | out;
-
 DType result_type(const Tensor& a, const Tensor& b, const Tensor& c) {
   if (a.dtype() == b.dtype() && b.dtype() == c.dtype()) return a.dtype();
   const Tensor* ts[] = {&a, &b, &c};
@@ -48,8 +46,8 @@ RL_BIND(Where, function | out)  // the method, which takes the condition second,
 
 // --- Interpolation and fused products -------------------------------------------------------------------------------
 
-void check_lerp(const Tensor& a, const Tensor& b,
-                const Tensor& w) {  // a weight without dimensions is as good as a number
+// A weight without dimensions is as good as a number.
+void check_lerp(const Tensor& a, const Tensor& b, const Tensor& w) {
   RL_CHECK(a.dtype() == b.dtype() && (a.dtype() == w.dtype() || w.dim() == 0), "lerp: dtypes of self (", a.dtype(),
            "), end (", b.dtype(), ") and weight (", w.dtype(), ") must be the same",
            hint("convert with .to(self.dtype)"));
@@ -122,7 +120,7 @@ Tensor bound_of(const std::optional<Scalar>& s) { return s ? wrapped_number(*s) 
 // x held between low and high, either of which may be missing.
 Tensor clamp(const char* schema, Ctx& ctx, const Tensor& x, const Tensor& low, const Tensor& high) {
   ctx.save(x), ctx.save(low), ctx.save(high);
-  RL_CHECK(low || high, name_of(schema), ": neither min nor max is given", hint("give at least one of them"));
+  RL_CHECK(low || high, op_name(schema), ": neither min nor max is given", hint("give at least one of them"));
   DType d = !low ? rushlight::result_type(x, high) : !high ? rushlight::result_type(x, low) : result_type(x, low, high);
   check_out_dtype(schema, ctx, d);
   if (!low) return kernels::pointwise(schema, pointwise::Minimum(), 0, d, ctx.out, x, high);

@@ -333,8 +333,7 @@ struct Narrow {
   }
 };
 
-// --- The same tensor with another geometry
-// ------------------------------------------------------------------------------
+// --- The same tensor with another geometry ---------------------------------------------------------------------------
 
 // Makes self the view that `V` would return.
 template <class V, class... A>
@@ -464,8 +463,7 @@ Tensor as_strided(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offse
 }
 Ref<Node> as_strided_node(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset) {
   auto node = Ref<NodeOf<ops::AsStrided>>::adopt(new NodeOf<ops::AsStrided>);
-  node->ctx.recording = true;
-  node->ctx.node = node.get();
+  detail::prepare(node.get(), node->ctx);
   node->op.in_sizes = base.sizes(), node->op.in_strides = base.strides(), node->op.in_offset = base.offset();
   node->op.sizes = sizes.dims(), node->op.strides = strides.dims(), node->op.offset = offset;
   return node;

@@ -186,8 +186,7 @@ struct Unbind {
   Grads backward(Ctx&, Grads g) { return {stack(Tensors(g.begin(), g.end()), dim)}; }
 };
 
-// --- Single views
-// ------------------------------------------------------------------------------------------------------
+// --- Single views ----------------------------------------------------------------------------------------------------
 
 struct Alias {
   static constexpr auto schema = "alias(Tensor self) -> Tensor";
@@ -293,8 +292,7 @@ struct ViewDtype {
   Tensor forward(Ctx&, const Tensor& x, DType d) { return d == x.dtype() ? apply<Alias>(x) : apply<Bitcast>(x, d); }
 };
 
-// --- Compositions of views
-// ----------------------------------------------------------------------------------------------
+// --- Compositions of views -------------------------------------------------------------------------------------------
 
 struct Flatten {
   static constexpr auto schema = "flatten(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor";

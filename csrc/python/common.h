@@ -35,6 +35,7 @@ extern PyObject* disabled_torch_function;  // as __torch_function__: an ordinary
 
 bool is_tensor_type(PyTypeObject* t);
 inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || is_tensor_type(Py_TYPE(o)); }
+inline bool plain(PyObject* o) { return Py_TYPE(o) == tensor_type || Py_TYPE(o) == parameter_type; }
 // A class of its own behaviour: it defines __torch_function__.
 bool overrides_torch_function(PyObject* o);
 inline bool in_torch_function_mode() { return (tls.modes & kTorchFunctionMode) && !tls.torch_function_off; }

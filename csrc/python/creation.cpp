@@ -11,7 +11,6 @@ struct Nested {
   DType kind = DType::Bool;
   bool any = false;
   std::vector<Scalar> values;
-  std::vector<Tensor> parts;  // for lists that hold tensors
 
   void scan(PyObject* o, size_t depth) {
     if (PyList_Check(o) || PyTuple_Check(o)) {
@@ -96,11 +95,12 @@ Device device_of(nb::handle h) {
   return d;
 }
 
+// Dimensions d and further of the elements from place `at` on.
 nb::object to_list(const Tensor& t, int64_t d, int64_t at) {
   if (d == t.dim()) {
     return visit(t.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      T v = t.data<T>()[at - t.offset()];
+      T v = t.data<T>()[at];
       if constexpr (std::is_same_v<T, bool>) return nb::object(nb::bool_(v));
       else if constexpr (std::is_same_v<T, uint64_t>) return nb::object(nb::int_(v));
       else if constexpr (std::is_integral_v<T>) return nb::object(nb::int_(int64_t(v)));
@@ -156,7 +156,7 @@ void bind_creation(nb::module_& m) {
       nb::arg("cls"), nb::arg("data"), nb::arg("requires_grad") = false);
   m.def("_tolist", [](Tensor t) {
     RL_CHECK(!t.is_meta(), "a tensor on the meta device has no values");
-    return to_list(t, 0, t.offset());
+    return to_list(t, 0, 0);
   });
   m.def("_is_contiguous", [](Tensor t, int format) { return t.is_contiguous(MemoryFormat(format)); });
   m.def("_contiguous_strides",

@@ -10,8 +10,6 @@ namespace {
 constexpr auto kAllowed =
     "\n  hint: an index is made of integers, slices, None, ..., bools, and integer or bool tensors, lists or arrays";
 
-bool plain(PyObject* o) { return Py_TYPE(o) == tensor_type || Py_TYPE(o) == parameter_type; }
-
 // An integer, also of NumPy's; not a bool and no tensor.
 bool as_integer(PyObject* o, int64_t& v) {
   if (PyBool_Check(o) || is_tensor(o)) return false;

@@ -26,13 +26,7 @@ void bind_memory(nb::module_& m) {
   m.def("empty_cache", empty_cache, "Gives memory that is kept for reuse back to the system.");
   m.def("set_cache_limit", set_cache_limit, nb::arg("bytes"), "Keeps at most this much unused memory.");
   m.def("get_num_threads", num_threads, "How many threads an operation may use.");
-  m.def(
-      "set_num_threads",
-      [](int n) {
-        RL_CHECK(n >= 1, "set_num_threads: expects at least 1, got ", n);
-        set_num_threads(n);
-      },
-      nb::arg("n"), "Lets operations use up to n threads.");
+  m.def("set_num_threads", set_num_threads, nb::arg("n"), "Lets operations use up to n threads.");
 }
 
 }  // namespace rushlight::python

@@ -5,8 +5,6 @@
 namespace rushlight::python {
 namespace {
 
-bool plain(PyObject* o) { return Py_TYPE(o) == tensor_type || Py_TYPE(o) == parameter_type; }
-
 // A Tensor, or a number as one. False: not an operand of ours.
 bool operand(PyObject* o, Tensor& t) {
   if (plain(o)) {

@@ -40,7 +40,7 @@ PyObject* torch_function(Callable& c, PyObject* const* args, size_t n, PyObject*
 // Several results into as many tensors given as out=(...).
 void write_results(Returns& r, PyObject* given, const char* schema) {
   size_t n = PySequence_Fast_GET_SIZE(given);
-  std::string name(schema, std::strcspn(schema, "("));
+  std::string name = op_name(schema);
   RL_CHECK_KIND(r.shape == Returns::tuple && n == r.tensors.size(), Type, name, "(): out= holds ", n, " tensors for ",
                 r.tensors.size(), " results");
   for (size_t i = 0; i < n; i++) {
@@ -259,7 +259,7 @@ void bind_operations(nb::module_& m) {
       if (op.forms & inplace) add(name + "_", op, Target::self);
       forms[name] |= op.forms;
     };
-    std::string name(op.schema, std::strcspn(op.schema, "("));
+    std::string name = op_name(op.schema);
     add_as(name);
     for (auto [i, end] = also.equal_range(name); i != end; ++i) add_as(i->second);
   }

@@ -8,8 +8,7 @@ namespace {
 
 struct GeneratorObject {
   Generator own;
-  Generator* g;
-  bool owned;
+  Generator* g;  // `own`, or the default one
 };
 
 uint64_t seed_of(nb::handle h) {
@@ -46,7 +45,7 @@ void bind_random(nb::module_& m) {
          Device d;
          if (!to_device(device.ptr(), d)) fail(ErrorKind::Type, "Generator: device must be a string or a device");
          RL_CHECK(d.type == DeviceType::CPU, "Generator: only the CPU has a generator, not ", d);
-         new (self) GeneratorObject{Generator(), nullptr, true};
+         new (self) GeneratorObject{Generator(), nullptr};
          self->g = &self->own;
        },
        nb::arg("device") = "cpu")

@@ -12,8 +12,7 @@ namespace rushlight {
 struct AutogradMeta;  // autograd/meta.h
 class Tensor;
 RL_API void destroy_autograd_meta(AutogradMeta*);
-RL_API void release_python_object(void* pyobj);  // set by the Python layer through python_object_hook
-extern RL_API void (*python_object_hook)(void* pyobj);
+extern RL_API void (*python_object_hook)(void* pyobj);  // the Python layer's: lets go of a tensor's object
 
 // New tensors are marked as made under inference mode: they can never take part in autograd.
 extern RL_API thread_local bool inference_mode __attribute__((tls_model("initial-exec")));
@@ -40,13 +39,6 @@ struct RL_API TensorImpl : RefCounted {
   void refresh();  // numel and contiguous, after sizes or strides changed
   bool counts_versions() const { return !inference || own_version; }
   std::atomic<uint32_t>& version() { return own_version ? own_version->value : storage->version; }
-};
-
-struct Options {  // of a new tensor
-  std::optional<DType> dtype;
-  std::optional<Device> device;
-  bool requires_grad = false;
-  bool pin_memory = false;
 };
 
 class RL_API Tensor {

@@ -94,9 +94,7 @@ void add_images(const WeightGradient<T>& g, int64_t image, int64_t images, int64
                                    .cols = int(cols),
                                    .alpha = 1,
                                    .beta = T(first && row == 0 ? 0 : 1),
-                                   .row_bias = nullptr,
-                                   .col_bias = nullptr,
-                                   .relu = false};
+                                   .col_bias = nullptr};
         tile(int(min_of(tile_rows, g.run_length - offset)), int(divide_up(cols, kLanes<T>)), input, output);
       }
     }

@@ -103,10 +103,12 @@ void convolve_depthwise(const Convolution<T>& k) {
         if (!in_place)
           copy_lanes(k.in, image, channel, count, k.c_out, k.c_in, c, k.y.inputs, k.x.inputs, range, window.get());
         for (int64_t i = 0; i < rows; ++i)
-          for (int64_t j = 0; j < k.x.outputs; j += kPixels)
-            kAddTaps<T>[min_of(kPixels, k.x.outputs - j) - 1](
-                source + i* k.y.step* source_row + j* k.x.step* source_column, k.x.step* source_column, tap.get(), taps,
-                weights.get() + (block* k.c_in + c)* taps* lanes, outputs.get() + (i* k.x.outputs + j)* lanes);
+          for (int64_t j = 0; j < k.x.outputs; j += kPixels) {
+            const auto add = kAddTaps<T>[min_of(kPixels, k.x.outputs - j) - 1];
+            add(source + i * k.y.step * source_row + j * k.x.step * source_column, k.x.step * source_column, tap.get(),
+                taps, weights.get() + (block * k.c_in + c) * taps * lanes,
+                outputs.get() + (i * k.x.outputs + j) * lanes);
+          }
       }
       if (k.out.channel_step != 1) {
         put_outputs(k, outputs.get(), image, channel, count, row, rows, lanes);
@@ -186,10 +188,11 @@ void grad_weight_depthwise(const Conv2dShape& s, const ImageView<const T>& x, co
           copy_lanes(x, image, channel, count, s.c_out / s.groups, 1, 0, s.h, s.w, in, window.get());
           const WindowRange out{.row = row, .height = rows, .column = 0, .width = s.w_out};
           copy_window(grad_y, image, channel, count, s.h_out, s.w_out, out, pixels.get(), lanes);
-          for (int64_t t = 0; t < taps; t += kPixels)
-            kAddPixels<T>[min_of(kPixels, taps - t) - 1](window.get(), s.stride_h* window_width* lanes,
-                                                         s.stride_w* lanes, tap.get() + t, pixels.get(), rows, s.w_out,
-                                                         total + t* lanes);
+          for (int64_t t = 0; t < taps; t += kPixels) {
+            const auto add = kAddPixels<T>[min_of(kPixels, taps - t) - 1];
+            add(window.get(), s.stride_h * window_width * lanes, s.stride_w * lanes, tap.get() + t, pixels.get(), rows,
+                s.w_out, total + t * lanes);
+          }
         }
     }
   });

@@ -129,9 +129,7 @@ void convolve_band(const Convolution<T>& k, int64_t image, int64_t group, int64_
                         .cols = int(channels),
                         .alpha = 1,
                         .beta = T(c == 0 ? 0 : 1),
-                        .row_bias = nullptr,
-                        .col_bias = c == 0 && k.bias ? k.bias + group * k.c_out + channel : nullptr,
-                        .relu = false};
+                        .col_bias = c == 0 && k.bias ? k.bias + group * k.c_out + channel : nullptr};
       for (int64_t i = 0; i < rows; ++i) {
         // Rows of taps in the padding above or below add nothing.
         int64_t first = 0, last = k.y.taps;

@@ -55,7 +55,6 @@ struct Convolution {
 };
 
 constexpr int64_t kWindowBytes = 256 << 10;  // of windows in use at a time, to stay in the second-level cache
-constexpr int64_t kParallelWork = 200'000;   // multiply-adds a thread should have to do
 
 // Rows [row, row + height) and columns [column, column + width) of one image, in whole or in part outside of it.
 struct WindowRange {

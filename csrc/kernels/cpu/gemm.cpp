@@ -23,10 +23,8 @@ struct Product {
   T beta;
   T* c;
   int64_t c_row;
-  GemmEpilogue<T> epilogue;
+  const T* bias;  // of each column; may be null
 };
-
-constexpr int64_t kParallelWork = 200'000;  // multiply-adds a thread should have to do, some 5 µs
 
 constexpr int64_t kSmallProduct = 448 * 448 * 448;  // to here the threads had better not wait for each other
 
@@ -35,15 +33,12 @@ int64_t grain_of(int64_t work_per_unit) { return max_of(1, kParallelWork / max_o
 
 template <class T>
 TileOutput<T> output_at(const Product<T>& g, int64_t i, int64_t j, int cols, bool first, bool last) {
-  const auto& e = g.epilogue;
   return {.c = g.c + i * g.c_row + j,
           .c_row = g.c_row,
           .cols = cols,
           .alpha = g.alpha,
           .beta = first ? g.beta : T(1),
-          .row_bias = last && e.row_bias ? e.row_bias + i : nullptr,
-          .col_bias = last && e.col_bias ? e.col_bias + j : nullptr,
-          .relu = last && e.relu};
+          .col_bias = last && g.bias ? g.bias + j : nullptr};
 }
 
 template <class T>
@@ -95,13 +90,11 @@ struct Blocks {
 // Finishes one element whose sum of products is known.
 template <class T>
 void put(const Product<T>& g, int64_t i, int64_t j, T sum) {
-  const auto& e = g.epilogue;
   T* c = g.c + i * g.c_row + j;
   T x = g.alpha * sum;
   if (g.beta != 0) x += g.beta * *c;
-  if (e.row_bias) x += e.row_bias[i];
-  if (e.col_bias) x += e.col_bias[j];
-  *c = e.relu && x < 0 ? T(0) : x;
+  if (g.bias) x += g.bias[j];
+  *c = x;
 }
 
 // Nothing to add up: k == 0 or alpha == 0.
@@ -241,7 +234,7 @@ void dot_tile(const Product<T>& g, int64_t i, int64_t j, int cols) {
 
 template <class T>
 void dot_product(const Product<T>& g) {
-  constexpr int rows = kTileRows >= 6 && kVecBytes == 64 ? 4 : 2;  // as the registers allow
+  constexpr int rows = kVecBytes == 64 ? 4 : 2;  // as the registers allow
   parallel_for(0, divide_up(g.n, 4), grain_of(4 * g.m * g.k), [&](int64_t begin, int64_t end) {
     for (int64_t j = begin * 4; j < min_of(end * 4, g.n); j += 4) {
       const int cols = int(min_of(4, g.n - j));
@@ -379,7 +372,7 @@ void multiply(const Product<T>& g) {
 
 template <class T>
 Product<T> product_of(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
-                      const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
+                      const T* b, int64_t ldb, T beta, T* c, int64_t ldc, const T* bias = nullptr) {
   return {.m = m,
           .n = n,
           .k = k,
@@ -393,7 +386,7 @@ Product<T> product_of(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t 
           .beta = beta,
           .c = c,
           .c_row = ldc,
-          .epilogue = {}};
+          .bias = bias};
 }
 
 template <class T>
@@ -416,29 +409,13 @@ void multiply_batch(int64_t batch, int64_t stride_a, int64_t stride_b, int64_t s
 }  // namespace
 
 void gemm_f32(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
-              const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
-  multiply(product_of(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));
+              const float* b, int64_t ldb, float beta, float* c, int64_t ldc, const float* bias) {
+  multiply(product_of(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias));
 }
 
 void gemm_f64(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha, const double* a, int64_t lda,
-              const double* b, int64_t ldb, double beta, double* c, int64_t ldc) {
-  multiply(product_of(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));
-}
-
-void gemm_fused_f32(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
-                    int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc,
-                    const GemmEpilogue<float>& epilogue) {
-  auto g = product_of(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  g.epilogue = epilogue;
-  multiply(g);
-}
-
-void gemm_fused_f64(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha, const double* a,
-                    int64_t lda, const double* b, int64_t ldb, double beta, double* c, int64_t ldc,
-                    const GemmEpilogue<double>& epilogue) {
-  auto g = product_of(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  g.epilogue = epilogue;
-  multiply(g);
+              const double* b, int64_t ldb, double beta, double* c, int64_t ldc, const double* bias) {
+  multiply(product_of(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, bias));
 }
 
 void gemm_batched_f32(bool trans_a, bool trans_b, int64_t batch, int64_t m, int64_t n, int64_t k, float alpha,
@@ -455,7 +432,6 @@ void gemm_batched_f64(bool trans_a, bool trans_b, int64_t batch, int64_t m, int6
                  product_of(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));
 }
 
-// Overflow wraps, as elsewhere in integer arithmetic.
 void gemm_i64(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, int64_t alpha, const int64_t* a, int64_t lda,
               const int64_t* b, int64_t ldb, int64_t beta, int64_t* c, int64_t ldc) {
   const int64_t a_row = trans_a ? 1 : lda, a_step = trans_a ? lda : 1;

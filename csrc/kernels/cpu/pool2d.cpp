@@ -12,25 +12,22 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements read that make a piece worth a thread
 
-// a / b, rounded up, where a + b may not fit: strides and dilations may be as large as there are integers.
-int64_t quotient_up(int64_t a, int64_t b) { return a / b + (a % b > 0); }
-
 // The outputs [begin, end) along an axis for which a tap lies inside of the image.
 struct Reach {
   int64_t begin, end;
 };
 Reach reach(int64_t tap, int64_t dilation, int64_t stride, int64_t pad, int64_t inputs, int64_t outputs) {
   const int64_t offset = tap * dilation - pad;  // of the tap's input from output * stride
-  const int64_t begin = offset >= 0 ? 0 : quotient_up(-offset, stride);
-  const int64_t end = inputs - offset <= 0 ? 0 : min_of(outputs, quotient_up(inputs - offset, stride));
+  const int64_t begin = offset >= 0 ? 0 : divide_up(-offset, stride);
+  const int64_t end = inputs - offset <= 0 ? 0 : min_of(outputs, divide_up(inputs - offset, stride));
   return {begin, max_of(begin, end)};
 }
 
 // The taps [begin, end) that lie inside of the image for one output.
 Reach taps_inside(int64_t output, int64_t taps, int64_t dilation, int64_t stride, int64_t pad, int64_t inputs) {
   const int64_t start = output * stride - pad;
-  const int64_t begin = start >= 0 ? 0 : min_of(taps, quotient_up(-start, dilation));
-  const int64_t end = start >= inputs ? 0 : min_of(taps, quotient_up(inputs - start, dilation));
+  const int64_t begin = start >= 0 ? 0 : min_of(taps, divide_up(-start, dilation));
+  const int64_t end = start >= inputs ? 0 : min_of(taps, divide_up(inputs - start, dilation));
   return {begin, max_of(begin, end)};
 }
 

@@ -13,9 +13,7 @@ template <class T, int Vecs>
       T* c = o.c + r * o.c_row + done;
       Vec<T> x = Vec<T>::load(sums + (r * Vecs + v) * kLanes<T>) * Vec<T>(o.alpha);
       if (o.beta != 0) x += Vec<T>::load(c, count) * Vec<T>(o.beta);
-      if (o.row_bias) x += Vec<T>(o.row_bias[r]);
       if (o.col_bias) x += col_bias;
-      if (o.relu) x = select(x < Vec<T>(0), Vec<T>(0), x);  // NaN stays
       x.store(c, count);
     }
   }
@@ -52,7 +50,7 @@ void tile_of(const TileInput<T>& in, const TileOutput<T>& out) {
     }
   }
 
-  const bool plain = out.alpha == 1 && !out.row_bias && !out.col_bias && !out.relu;
+  const bool plain = out.alpha == 1 && !out.col_bias;
   if (plain && out.cols == Vecs * lanes && (out.beta == 0 || out.beta == 1)) {
     T* c = out.c;
 #pragma GCC unroll 16

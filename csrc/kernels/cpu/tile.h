@@ -41,7 +41,10 @@ RL_INLINE Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
 
 inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
-inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// Rounded up, for b > 0; a + b need not fit.
+inline int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b > 0); }
+
+constexpr int64_t kParallelWork = 200'000;  // multiply-adds a thread should have to do, some 5 µs
 
 // Memory for the duration of a call.
 template <class T>
@@ -70,17 +73,14 @@ struct TileInput {
   int64_t b_step, b_segment;
 };
 
-// c(r, j) = alpha * sum + beta * c + row_bias[r] + col_bias[j], then max(., 0) where relu is set. With beta == 0, c is
-// not read. A null bias counts as zero.
+// c(r, j) = alpha * sum + beta * c + col_bias[j]. With beta == 0, c is not read. A null bias counts as zero.
 template <class T>
 struct TileOutput {
   T* c;
   int64_t c_row;
   int cols;  // more than (vecs - 1) * kLanes<T>, at most vecs * kLanes<T>
   T alpha, beta;
-  const T* row_bias;
   const T* col_bias;
-  bool relu;
 };
 
 // 1 <= rows <= kTileRows, 1 <= vecs <= kTileVecs
@@ -93,10 +93,7 @@ constexpr int64_t kOneSegment[1] = {0};
 
 // The rows of each piece when `rows` are cut into as few pieces of at most kTileRows as possible, as evenly as
 // possible: the loop hides more latency with 13 + 13 rows than with 14 + 12.
-inline int64_t even_tile_rows(int64_t rows) {
-  int64_t pieces = (rows + kTileRows - 1) / kTileRows;
-  return (rows + pieces - 1) / pieces;
-}
+inline int64_t even_tile_rows(int64_t rows) { return divide_up(rows, divide_up(rows, kTileRows)); }
 
 // dst[c * dst_row + r] = src[r * src_row + c]
 template <class T>

@@ -8,7 +8,7 @@ namespace rushlight::kernels {
 
 enum Compute : uint8_t { kF32, kF64, kI64, kComputes };
 
-// f: the functor; out: T or, for predicates, bool; in: one pointer for each argument, or a value where stride is 0.
+// f: the functor; out: n of T or, for predicates, of bool; in: for each argument a pointer to n of T.
 using TileFn = void (*)(const void* f, int64_t n, void* out, const void* const* in);
 
 // One function for every compute type; null where it does not exist.

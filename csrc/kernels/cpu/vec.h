@@ -78,17 +78,8 @@ struct Mask {
 
   Mask() = default;
   RL_INLINE Mask(Bits bits) : m(bits) {}
-  RL_INLINE Mask(bool all)
-#ifdef RL_ISA_avx512
-      : m(Bits(-int(all))){}
-#else
-      : m(Bits{} - typename Lanes<T>::Int(all)) {
-  }
-#endif
-
-        friend RL_INLINE Mask operator&(Mask a, Mask b) {
-    return Bits(a.m & b.m);
-  }
+  RL_INLINE Mask(bool all) : m(everywhere(all)) {}
+  friend RL_INLINE Mask operator&(Mask a, Mask b) { return Bits(a.m & b.m); }
   friend RL_INLINE Mask operator|(Mask a, Mask b) { return Bits(a.m | b.m); }
   friend RL_INLINE Mask operator^(Mask a, Mask b) { return Bits(a.m ^ b.m); }
   friend RL_INLINE Mask operator!(Mask a) { return Bits(~a.m); }
@@ -153,6 +144,15 @@ struct Mask {
     else return (typename Vec<T>::Native)_mm512_mask_blend_epi64(m.m, (__m512i)b.v, (__m512i)a.v);
 #else
     return m.m ? a.v : b.v;
+#endif
+  }
+
+ private:
+  static RL_INLINE Bits everywhere(bool value) {
+#ifdef RL_ISA_avx512
+    return Bits(-int(value));
+#else
+    return Bits{} - typename Lanes<T>::Int(value);
 #endif
   }
 };
