@@ -154,8 +154,7 @@ class Optimizer:
             params = [params]
         elif isinstance(params, (set, frozenset)):
             raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
-                "sets will change between runs. Please use a list instead."
+                "the parameters came in a set, whose order changes from run to run\n  hint: pass a list of them"
             )
         else:
             params = list(params)

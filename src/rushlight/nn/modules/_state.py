@@ -49,13 +49,13 @@ def load(module, state_dict, strict, assign):
     visit(module, state_dict, "")
     if strict:
         if unexpected:
-            errors.insert(0, "Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in unexpected) + ". ")
+            errors.insert(0, "unknown: " + ", ".join(f'"{k}"' for k in unexpected))
         if missing:
-            errors.insert(0, "Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in missing) + ". ")
+            errors.insert(0, "missing: " + ", ".join(f'"{k}"' for k in missing))
     if errors:
         lines = "\n\t".join(errors)
         raise RuntimeError(
-            f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{lines}{_hint(missing, unexpected)}"
+            f"{type(module).__name__} cannot load this state_dict:\n\t{lines}{_hint(missing, unexpected)}"
         )
     return IncompatibleKeys(missing, unexpected)
 
@@ -110,17 +110,11 @@ def load_one(module, state_dict, prefix, metadata, strict, missing, unexpected, 
 def _load_tensor(module, name, key, current, value, assign):
     """Puts value where the tensor `current` is; returns what is wrong, or None."""
     if not isinstance(value, Tensor):
-        return (
-            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
-            f"but received {type(value)}"
-        )
+        return f"{key}: the checkpoint holds no tensor but {type(value).__name__}"
     if value.dim() == 1 and current.dim() == 0 and len(value) == 1:
         value = value[0]  # very old checkpoints keep scalars as one-element vectors
     if value.shape != current.shape:
-        return (
-            f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-            f"the shape in current model is {current.shape}."
-        )
+        return f"{key}: the checkpoint has shape {tuple(value.shape)}, the module {tuple(current.shape)}"
     if current.is_meta and not value.is_meta and not assign:
         warn(
             f"{key}: copying to a parameter on the meta device has no effect; pass assign=True to take the "

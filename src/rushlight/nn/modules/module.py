@@ -75,7 +75,7 @@ class Module:
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What a call computes; every subclass defines it."""
         raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function\n'
+            f"{type(self).__name__} does not say what a call computes\n"
             f"  hint: define forward(self, ...) in class {type(self).__name__}"
         )
 
@@ -259,8 +259,8 @@ class Module:
                 )
             if param.grad_fn is not None:
                 raise ValueError(
-                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                    f"explicitly.\n  hint: to express '{name}' as a function of another Tensor, compute it in forward()"
+                    f"parameter '{name}' cannot be the result of an operation ({param.grad_fn.name()})\n"
+                    f"  hint: compute '{name}' in forward(), from parameters that are leaves; or detach() it"
                 )
             param = _hooks.replaced_on_registration(_hooks.parameter_registration_hooks, self, name, param)
         self._parameters[name] = param

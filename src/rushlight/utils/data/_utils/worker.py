@@ -60,7 +60,7 @@ class Failure:
 
         self.kind: type[BaseException] = type(error)
         trace = "".join(traceback.format_exception(error)).rstrip()
-        self.message = f"Caught {self.kind.__name__} {where}.\nOriginal {trace}"
+        self.message = f"{self.kind.__name__} {where}:\n{trace}"
         try:
             pickle.dumps(self.kind)
         except (pickle.PicklingError, AttributeError):  # a local class cannot travel; its name is in the message
