@@ -397,15 +397,13 @@ def arange(
     return _finish(_store(result, out), requires_grad)
 
 
-def range_(start, end=None, step=1, *, out=None, dtype=None, **options) -> Tensor:
+def range_(start, end, step=1, *, out=None, dtype=None, **options) -> Tensor:
     """As :func:`arange`, with ``end`` included where a step meets it, and of the default dtype where none is given.
 
     >>> import rushlight as rl
     >>> rl.range(1, 4)
     tensor([1., 2., 3., 4.])
     """
-    if end is None:
-        start, end = 0, start
     if step:
         end = start + ((end - start) / step // 1 + 0.5) * step  # half a step beyond the last number
     return arange(start, end, step, out=out, dtype=_dtype(dtype, out, _C.get_default_dtype()), **options)

@@ -146,12 +146,17 @@ def arange_errors(g: Gen) -> Iterator[Error]:
 
 def range_samples(g: Gen) -> Iterator[Sample]:
     dtype = Dtype(g.dtype)
-    for bounds in [(1, 4), (0, 2.7), (3, 3), (5, 1, -1.5), (0, 1, 0.25), (0, 1, 0.1), (2,)]:
+    for bounds in [(1, 4), (0, 2.7), (3, 3), (5, 1, -1.5), (0, 1, 0.25), (0, 1, 0.1)]:
         yield N(*bounds, dtype=dtype)
 
 
-def range_ref(start: float, end: float | None = None, step: float = 1, *, dtype: Any) -> np.ndarray:
-    start, end = (0, start) if end is None else (start, end)
+def range_errors(g: Gen) -> Iterator[Error]:
+    yield E(TypeError, 2)
+    yield E(RuntimeError, 1, 0, 1)
+    yield E(RuntimeError, 0, 1, 0)
+
+
+def range_ref(start: float, end: float, step: float = 1, *, dtype: Any) -> np.ndarray:
     return start + step * np.arange(math.floor((end - start) / step) + 1)
 
 
@@ -247,7 +252,9 @@ CREATION = [
     Op("linspace", linspace_samples, lambda a, b, steps, dtype: np.linspace(a, b, steps), dtypes=FLOATS).but(
         result=named_dtype, out=True, errors=linspace_errors, **NO_LAYOUT
     ),
-    Op("range", range_samples, range_ref, dtypes=FLOATS, result=named_dtype, out=True, **NO_LAYOUT),
+    Op("range", range_samples, range_ref, dtypes=FLOATS, result=named_dtype, out=True).but(
+        errors=range_errors, **NO_LAYOUT
+    ),
     Op("logspace", logspace_samples, logspace_ref, dtypes=("float32", "float64", "int32", "int64")).but(
         result=named_dtype, out=True, errors=linspace_errors, **NO_LAYOUT
     ),
