@@ -247,11 +247,22 @@ def _replacing(path: str) -> Iterator[IO[bytes]]:
             os.close(here)
 
 
-def _link(fd: int, folder: str, name: str) -> None:
-    """Gives a nameless file a name, at once or when the process that uses this name is through with it.
+def _is_held(name: str) -> bool:
+    """Whether a living process holds the lock on this file; one that a killed process left behind is removed."""
+    import fcntl
 
-    That one holds a lock on its file. A file without was left behind by a killed process, and is removed.
-    """
+    with contextlib.suppress(FileNotFoundError), open(name, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        if os.path.samestat(os.fstat(file.fileno()), os.stat(name)):
+            os.unlink(name)
+    return False
+
+
+def _link(fd: int, folder: str, name: str) -> None:
+    """Gives a nameless file a name, at once or when the process that uses this name is through with it."""
     import fcntl
 
     fcntl.flock(fd, fcntl.LOCK_EX)
@@ -262,14 +273,8 @@ def _link(fd: int, folder: str, name: str) -> None:
                 # With a dir_fd Python calls linkat(), which follows the link in /proc.
                 return os.link(f"/proc/self/fd/{fd}", name, src_dir_fd=here)
             except FileExistsError:
-                with contextlib.suppress(FileNotFoundError), open(name, "rb") as other:
-                    try:
-                        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    except BlockingIOError:
-                        time.sleep(0.01)
-                        continue
-                    if os.path.samestat(os.fstat(other.fileno()), os.stat(name)):
-                        os.unlink(name)
+                if _is_held(name):
+                    time.sleep(0.01)
         raise TimeoutError(f"another process is about to save this file, and does not go on: {name} stays locked")
     finally:
         os.close(here)

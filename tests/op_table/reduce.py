@@ -329,6 +329,8 @@ def count_samples(g: Gen) -> Iterator[Sample]:
     yield N(g(2, 3, 2, low=0, high=1), (0, 2))
 
 
+SCAN = {"result": sum_result, "grad": True, "method": True, "out": True, "inplace": True, "errors": dim_errors}
+
 REDUCE = [
     Op("sum", sum_samples, None, dtypes=ALL, result=sum_result, grad=True, errors=repeated_dim, **FORMS).but(
         ref=lambda x, dim=None, keepdim=False, *, dtype=None: np.sum(
@@ -379,18 +381,7 @@ REDUCE = [
     Op("any", truth_samples, reduction(np.any), dtypes=ALL, result=truth_result, errors=dim_errors, **FORMS),
     Op("var", var_samples, var_ref, grad=True, errors=repeated_dim, **FORMS),
     Op("logsumexp", logsumexp_samples, logsumexp_ref, grad=True, **FORMS),
-    Op(
-        "cumsum",
-        cumsum_samples,
-        cumsum_ref,
-        dtypes=ALL,
-        result=sum_result,
-        grad=True,
-        method=True,
-        out=True,
-        inplace=True,
-        errors=dim_errors,
-    ),
+    Op("cumsum", cumsum_samples, cumsum_ref, dtypes=ALL, **SCAN),
     Op("prod", prod_samples, None, dtypes=ALL, result=sum_result, grad=True, **FORMS).but(
         ref=reduction(np.prod), gradgrad=True
     ),
@@ -407,16 +398,5 @@ REDUCE = [
         result="int64",
         method=True,
     ),
-    Op(
-        "cumprod",
-        cumprod_samples,
-        cumprod_ref,
-        dtypes=NUMBERS,
-        result=sum_result,
-        grad=True,
-        method=True,
-        out=True,
-        inplace=True,
-        errors=dim_errors,
-    ),
+    Op("cumprod", cumprod_samples, cumprod_ref, dtypes=NUMBERS, **SCAN),
 ]
