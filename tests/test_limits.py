@@ -74,6 +74,101 @@ def test_within(name: str) -> None:
     np.testing.assert_array_equal(operation().numpy(), expected)
 
 
+# Where a number is written into a tensor: (dtype, number) pairs that its dtype does not hold, and what fits just so.
+UNFIT = [
+    *(("uint8", v) for v in (256, 300, -256, 255.5, 256.0, -0.5, 2**40, 1e30, float("nan"), float("inf"))),
+    *(("int8", v) for v in (128, -129, 127.9, -128.9)),
+    *(("int32", v) for v in (2**31, -(2**31) - 1, 1e10, float("-inf"))),
+    *(("int64", v) for v in (2.0**63, -1e19, 1e30, float("nan"))),
+    *(("float32", v) for v in (3.5e38, -1e300)),
+]
+FIT: list[tuple[str, float, float]] = [
+    ("uint8", 255, 255), ("uint8", -1, 255), ("uint8", -255, 1), ("uint8", 254.9, 254), ("int8", -128, -128),
+    ("int32", 2**31 - 1, 2**31 - 1), ("int64", MOST, MOST), ("int64", -(2**63), -(2**63)), ("int64", -1.9, -1),
+    ("float32", float("inf"), float("inf")), ("float32", 2**62, 2.0**62), ("float16", 1e30, float("inf")),
+    ("bool", 1e30, True), ("bool", float("nan"), True), ("float64", 1e300, 1e300),
+]  # fmt: skip
+mask, first = torch.tensor([True]), torch.tensor([0])
+
+
+def assigned(t: Any, v: float) -> Any:
+    t[0] = v
+    return t
+
+
+WRITERS: dict[str, Callable[[Any, float], Any]] = {
+    "full": lambda t, v: torch.full((1,), v, dtype=t.dtype),
+    "full of a tensor": lambda t, v: torch.full((1,), torch.tensor(v, dtype=wide_dtype(v)), dtype=t.dtype),
+    "full_like": torch.full_like,
+    "tensor": lambda t, v: torch.tensor(v, dtype=t.dtype).reshape(1),
+    "tensor of a list": lambda t, v: torch.tensor([v], dtype=t.dtype),
+    "fill_": lambda t, v: t.fill_(v),
+    "masked_fill": lambda t, v: t.masked_fill(mask, v),
+    "masked_fill of a tensor": lambda t, v: t.masked_fill(mask, torch.tensor(v, dtype=wide_dtype(v))),
+    "index_fill": lambda t, v: t.index_fill(0, first, v),
+    "scatter": lambda t, v: t.scatter(0, first, v),
+    "item": assigned,
+    "pad": lambda t, v: F.pad(t, (1, 0), value=v)[:1],
+}
+
+
+def wide_dtype(v: float) -> Any:
+    return torch.float64 if isinstance(v, float) else torch.int64
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_numbers_that_do_not_fit(writer: str) -> None:
+    """They raise, and write nothing: what C++ makes of them is a silent wrong number."""
+    for dtype, v in UNFIT:
+        t = torch.ones(1, dtype=getattr(torch, dtype))
+        if dtype == "float32" and writer.startswith("tensor"):
+            assert WRITERS[writer](t, v).isinf().all()  # as in PyTorch: data, not a number given to an operation
+            continue
+        with pytest.raises(RuntimeError, match="does not fit|too large"):
+            WRITERS[writer](t, v)
+        assert t.tolist() == [1], (dtype, v)
+    for dtype, v, expected in FIT:
+        t = torch.ones(1, dtype=getattr(torch, dtype))
+        assert WRITERS[writer](t, v).tolist() == [expected], (dtype, v)
+
+
+LOSES_GRAD: dict[str, Callable[[Any, Any], Any]] = {
+    "alpha": lambda x, v: x.add(x, alpha=v),
+    "value": lambda x, v: x.addcmul(x, x, value=v),
+    "full": lambda x, v: torch.full((3,), v),
+    "new_full": lambda x, v: x.new_full((3,), v),
+    "full_like": lambda x, v: torch.full_like(x, v),
+    "arange": lambda x, v: torch.arange(v),
+    "leaky_relu": F.leaky_relu,
+    "pad": lambda x, v: F.pad(x, (1, 1), value=v),
+    "normal_": lambda x, v: x.normal_(0, v),
+    "nan_to_num": lambda x, v: x.nan_to_num(v),
+}
+
+
+@pytest.mark.parametrize("name", LOSES_GRAD)
+def test_numbers_do_not_lose_gradients(name: str) -> None:
+    """A tensor that requires grad is not silently taken for a number."""
+    run = LOSES_GRAD[name]
+    run(torch.ones(3), torch.tensor(2.0))
+    v = torch.tensor(2.0, requires_grad=True)
+    if name == "full_like":  # written by fill_(), which has a gradient for it
+        run(torch.ones(3), v).sum().backward()
+        assert v.grad is not None and v.grad.item() == 3
+        return
+    with pytest.raises(TypeError):
+        run(torch.ones(3), v)
+    with pytest.raises(TypeError):
+        run(torch.ones(3), torch.tensor([2.0]))
+
+
+def test_fill_of_a_tensor_has_a_gradient() -> None:
+    v = torch.tensor(2.0, requires_grad=True)
+    filled = torch.zeros(3).fill_(v)
+    filled.sum().backward()
+    assert filled.tolist() == [2, 2, 2] and v.grad is not None and v.grad.item() == 3
+
+
 def test_backward_of_roll() -> None:
     x = matrix.clone().requires_grad_()
     (x.roll(-(2**63), 1) * matrix).sum().backward()

@@ -1,6 +1,7 @@
 #include "base/dtype.h"
 
 #include <atomic>
+#include <cstdlib>
 
 namespace rushlight {
 
@@ -9,6 +10,17 @@ DType default_dtype() { return default_dtype_; }
 void set_default_dtype(DType d) {
   RL_CHECK_KIND(is_floating(d), Type, "the default dtype must be a floating point type, not ", d);
   default_dtype_ = d;
+}
+
+void Scalar::does_not_fit(DType d) const {
+  visit(d, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_integral_v<T>)
+      fail(ErrorKind::Runtime, "the number ", *this, " does not fit ", d, ", which holds ",
+           +std::numeric_limits<T>::min(), " to ", +std::numeric_limits<T>::max(), hint("use a dtype that holds it"));
+    else fail(ErrorKind::Runtime, "the number ", *this, " is too large for ", d, hint("use float64"));
+  });
+  std::abort();  // not reached
 }
 
 DType promote(DType a, DType b) {

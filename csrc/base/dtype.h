@@ -3,8 +3,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <ostream>
 #include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/macros.h"
@@ -153,17 +155,36 @@ class Scalar {
   bool is_floating() const { return dtype_ == DType::Float64; }
   bool is_bool() const { return dtype_ == DType::Bool; }
   double to_double() const { return is_floating() ? d_ : double(i_); }
-  int64_t to_int() const { return is_floating() ? int64_t(d_) : i_; }
+  int64_t to_int() const { return is_floating() ? saturated(d_) : i_; }
   bool operator==(const Scalar& o) const { return to_double() == o.to_double() && to_int() == o.to_int(); }
+  // As T; raises where that cannot hold it. As in PyTorch, unsigned types take negative integers as their complement;
+  // half types round large numbers to infinity.
   template <class T>
   T to() const {
-    if constexpr (std::is_same_v<T, bool>) return is_floating() ? d_ != 0 : i_ != 0;
-    else if constexpr (std::is_integral_v<T>) return T(to_int());
-    else if constexpr (std::is_same_v<T, double>) return to_double();
-    else return T(float(to_double()));
+    using Limits = std::numeric_limits<T>;
+    if constexpr (std::is_same_v<T, bool>) {
+      return is_floating() ? d_ != 0 : i_ != 0;
+    } else if constexpr (std::is_integral_v<T>) {
+      constexpr double end = 2.0 * double(Limits::max() / 2 + 1);  // exact, as the largest of 64 bits is not
+      const bool complement = std::is_unsigned_v<T> && !is_floating() && i_ < 0 && uint64_t(-(i_ + 1)) < Limits::max();
+      if (is_floating() ? !(d_ >= double(Limits::min()) && d_ <= double(Limits::max()) && d_ < end)
+                        : !std::in_range<T>(i_) && !complement)
+        does_not_fit(dtype_of<T>());
+      return is_floating() ? T(d_) : T(i_);
+    } else {
+      if constexpr (std::is_same_v<T, float>)
+        if (std::isfinite(to_double()) && std::abs(to_double()) > Limits::max()) does_not_fit(dtype_of<T>());
+      if constexpr (std::is_same_v<T, double>) return to_double();
+      else return T(float(to_double()));
+    }
   }
 
  private:
+  [[noreturn]] RL_API void does_not_fit(DType d) const;
+  static int64_t saturated(double d) {
+    if (!(d >= -0x1p63)) return std::numeric_limits<int64_t>::min();  // NaN too
+    return d < 0x1p63 ? int64_t(d) : std::numeric_limits<int64_t>::max();
+  }
   DType dtype_;
   union {
     int64_t i_;

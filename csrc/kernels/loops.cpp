@@ -296,7 +296,7 @@ Tensor run_tiles(const char* op, const Tiles& tiles, const void* functor, std::s
     for (size_t i = 0; i < in.size(); i++) {
       operands[i] = in[i];
       if (in[i]->impl()->wrapped_number && (half || in[i]->dtype() == DType::Int64))
-        operands[i] = &(narrowed[i] = scalar_tensor(in[i]->item(), compute));
+        operands[i] = &(narrowed[i] = cast(*in[i], compute));
     }
     in = {operands, in.size()};
   }

@@ -91,8 +91,8 @@ RL_BIND(ToCopy, hidden)
 RL_BIND(Clone, both)
 RL_BIND(Contiguous, method)
 RL_BIND(Copy, inplace)
+RL_BIND(FillTensor, inplace | function)  // first: a tensor without dimensions would pass for a number
 RL_BIND(Fill, inplace | function)
-RL_BIND(FillTensor, inplace | function)
 RL_BIND(Zero, inplace)
 
 }  // namespace

@@ -55,7 +55,8 @@ struct Arange {
     double count = whole ? double((span + by - (s > 0 ? 1 : -1)) / by) : std::ceil((b - a) / s);
     RL_CHECK(count < 9e15, "arange: ", count, " elements are more than any memory holds");
     if (is_integral(d)) {
-      int64_t first = start.to_int(), by = step.to_int();
+      int64_t first = start.to<int64_t>(), by = step.to<int64_t>();
+      end.to<int64_t>();  // raises where it does not fit
       return sequence(int64_t(count), d, [=](int64_t i) { return wrapping_add(first, wrapping_mul(i, by)); });
     }
     return sequence(int64_t(count), d, [=](int64_t i) { return a + double(i) * s; });
@@ -68,6 +69,10 @@ struct Linspace {
     RL_CHECK(n >= 0, "linspace: steps must not be negative, got ", n);
     double a = start.to_double(), b = end.to_double(), step = n > 1 ? (b - a) / double(n - 1) : 0;
     if (d == DType::Float32) step = float(step);
+    visit(d, [&](auto tag) {  // raise where they do not fit
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<T>) start.to<T>(), end.to<T>();
+    });
     // From both ends, so that both are exact.
     return sequence(
         n, d, [=](int64_t i) { return i < n / 2 || n == 1 ? a + double(i) * step : b - double(n - 1 - i) * step; });

@@ -238,9 +238,13 @@ bool Arguments::convert(const Signature& s, const Param& p, PyObject* v, Slot& s
       break;
     }
   }
-  if (!ok && why && why->empty())
+  if (!ok && why && why->empty()) {
+    const bool number = p.type == ArgType::Number || p.type == ArgType::Float;
+    const bool loses_grad = number && is_tensor(v) && requires_grad(unwrap(v));
     *why = detail::concat(s.name, "(): argument '", PyUnicode_AsUTF8(p.name), "' must be ", p.type_name, ", not ",
-                          Py_TYPE(v)->tp_name, "\n  signature: ", s.text());
+                          Py_TYPE(v)->tp_name, loses_grad ? " that requires grad, which would get no gradient" : "",
+                          "\n  signature: ", s.text(), loses_grad ? hint("give its value: .item()") : "");
+  }
   return ok;
 }
 

@@ -54,7 +54,7 @@ PyObject* wrap_device(Device d);
 PyObject* wrap_scalar(const Scalar& s);
 bool to_dtype(PyObject* o, DType& d);    // also float, int, bool
 bool to_device(PyObject* o, Device& d);  // also str and int
-bool to_scalar(PyObject* o, Scalar& s);  // Python and NumPy numbers
+bool to_scalar(PyObject* o, Scalar& s);  // Python and NumPy numbers, tensors without dimensions
 void make_dtype_types(nb::module_& m);
 
 // Runs f with the GIL, from wherever: where memory is freed, say. Does nothing once the interpreter is gone.

@@ -27,7 +27,9 @@ struct Nested {
     }
     Scalar s;
     const bool text = PyUnicode_Check(o) || PyBytes_Check(o);
-    if (text || !to_scalar(o, s)) {  // PyTorch takes the first string of a list for another list
+    if (Tensor t = is_tensor(o) ? unwrap(o) : Tensor(); t && t.numel() == 1 && !t.is_meta()) {
+      s = t.item();
+    } else if (text || !to_scalar(o, s)) {  // PyTorch takes the first string of a list for another list
       const bool list = depth && depth == shape.size() && !any;
       const ErrorKind wrong = !text ? ErrorKind::Runtime : list ? ErrorKind::Value : ErrorKind::Type;
       fail(wrong, "a tensor cannot be made from a ", Py_TYPE(o)->tp_name);
@@ -59,7 +61,10 @@ nb::object from_nested(nb::object data, std::optional<nb::object> dtype) {
   visit(d, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* p = t.data<T>();
-    for (const Scalar& s : n.values) *p++ = s.to<T>();
+    for (const Scalar& s : n.values) {
+      if constexpr (std::is_same_v<T, float>) *p++ = float(s.to_double());  // infinite where it is too large
+      else *p++ = s.to<T>();
+    }
   });
   return nb::steal(wrap(t));
 }

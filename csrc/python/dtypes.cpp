@@ -143,8 +143,9 @@ bool to_scalar(PyObject* o, Scalar& s) {
     if (v == -1 && PyErr_Occurred()) throw PythonError();
     s = Scalar(int64_t(v));
   } else if (is_tensor(o)) {
+    // As in PyTorch, one that requires grad is none, or its gradient would be lost without a word.
     Tensor t = unwrap(o);
-    if (t.numel() != 1 || t.is_meta()) return false;
+    if (t.dim() != 0 || t.is_meta() || requires_grad(t)) return false;
     s = t.item();
   } else {
     // NumPy's scalars, known by their module so that NumPy need not be imported.

@@ -60,24 +60,33 @@ int64_t product(IntSpan sizes) {
   return n;
 }
 
-Dims contiguous_strides(IntSpan sizes, MemoryFormat f) {
+// Without holes, for dimensions ordered from innermost to outermost.
+static Dims dense_strides(IntSpan sizes, const Dims& order) {
   Dims strides;
-  size_t n = sizes.size();
-  strides.resize(n, 1);
-  Dims order;  // dimensions from innermost to outermost
-  if (f == MemoryFormat::ChannelsLast || f == MemoryFormat::ChannelsLast3d) {
-    size_t want = f == MemoryFormat::ChannelsLast ? 4 : 5;
-    RL_CHECK(n == want, "memory format ", want == 4 ? "channels_last" : "channels_last_3d", " needs ", want,
-             " dimensions, got shape ", sizes);
-    order.push_back(1);
-    for (size_t i = n - 1; i >= 2; i--) order.push_back(i);
-    order.push_back(0);
-  } else {
-    for (size_t i = n; i-- > 0;) order.push_back(i);
-  }
+  strides.resize(sizes.size(), 1);
   int64_t s = 1;
   for (int64_t d : order) strides[d] = s, s = wrapping_mul(s, std::max<int64_t>(sizes[d], 1));
   return strides;
+}
+
+static Dims row_major(IntSpan sizes) {
+  Dims strides;
+  strides.resize(sizes.size(), 1);
+  int64_t s = 1;
+  for (size_t i = sizes.size(); i-- > 0;) strides[i] = s, s = wrapping_mul(s, std::max<int64_t>(sizes[i], 1));
+  return strides;
+}
+
+Dims contiguous_strides(IntSpan sizes, MemoryFormat f) {
+  if (f != MemoryFormat::ChannelsLast && f != MemoryFormat::ChannelsLast3d) return row_major(sizes);
+  const size_t n = sizes.size(), want = f == MemoryFormat::ChannelsLast ? 4 : 5;
+  RL_CHECK(n == want, "memory format ", want == 4 ? "channels_last" : "channels_last_3d", " needs ", want,
+           " dimensions, got shape ", sizes);
+  Dims order;
+  order.push_back(1);
+  for (size_t i = n - 1; i >= 2; i--) order.push_back(i);
+  order.push_back(0);
+  return dense_strides(sizes, order);
 }
 
 bool Tensor::is_contiguous(MemoryFormat f) const {
@@ -112,8 +121,6 @@ Dims dense_strides_like(const Tensor& t) {
   if (t.impl()->contiguous) return contiguous_strides(t.sizes());
   if (t.is_dense()) return t.strides();
   // Not dense (slices, expanded): keep the order of the dimensions, squeeze the holes out.
-  Dims strides;
-  strides.resize(t.dim(), 1);
   Dims order;
   for (int64_t i = t.dim(); i-- > 0;) order.push_back(i);
   // Insertion sort that never moves a dimension past one of ambiguous order (stride 0, or size 1).
@@ -131,9 +138,7 @@ Dims dense_strides_like(const Tensor& t) {
       else if (c < 0) break;
     }
   }
-  int64_t s = 1;
-  for (int64_t d : order) strides[d] = s, s = wrapping_mul(s, std::max<int64_t>(t.sizes()[d], 1));
-  return strides;
+  return dense_strides(t.sizes(), order);
 }
 
 Dims broadcast_shapes(IntSpan a, IntSpan b) {
@@ -240,9 +245,7 @@ Tensor empty(IntSpan sizes, DType dtype, Device device) {
   auto impl = Ref<TensorImpl>::adopt(new TensorImpl);
   impl->storage = Storage::make(nbytes_of(n, dtype), device);
   impl->sizes = sizes.dims();
-  impl->strides.resize(sizes.size(), 1);
-  int64_t s = 1;
-  for (size_t i = sizes.size(); i-- > 0;) impl->strides[i] = s, s = wrapping_mul(s, std::max<int64_t>(sizes[i], 1));
+  impl->strides = row_major(sizes);
   impl->dtype = dtype;
   impl->numel = n;
   return Tensor(std::move(impl));
