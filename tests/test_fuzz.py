@@ -4,7 +4,8 @@ Whatever is thrown at it, an operation returns a value or raises one of the docu
 hang, or touch memory outside a tensor (run under the address sanitizer to see the last, see CONTRIBUTING).
 
 RUSHLIGHT_FUZZ_EXAMPLES sets how many examples each operation gets (200 unless given), of four calls each; with it, they
-differ from run to run. The call under way is written to a file in the temporary directory first, so that a crash can be told.
+differ from run to run. The call under way is written to a file in the temporary directory first, so that a crash can be
+told.
 """
 
 from __future__ import annotations
