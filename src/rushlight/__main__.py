@@ -11,6 +11,9 @@ import sys
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; gives the exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["run"] and argv[1:2] not in ([], ["-h"], ["--help"]):  # all that follows is the program's
+        return run_program(argv[1:])
     parser = argparse.ArgumentParser(
         prog="rushlight", description="Rushlight, a small and fast deep learning framework."
     )
@@ -32,6 +35,13 @@ def main(argv: list[str] | None = None) -> int:
     demo.add_argument("--out", default="rushlight-demo", metavar="DIR", help="where to write (./rushlight-demo)")
     demo.add_argument("--resume", action="store_true", help="carry on from the checkpoint in --out")
 
+    commands.add_parser(
+        "run",
+        help="run a program written for PyTorch",
+        usage="rushlight run [-m] PROGRAM [ARGUMENT ...]",
+        description="Runs a program as python would, with Rushlight in place of torch and torchvision, in the processes "
+        "that it starts too. PROGRAM is a file or, after -m, a module.",
+    )
     commands.add_parser("info", help="print versions and hardware, for a bug report")
 
     args = parser.parse_args(argv)
@@ -42,8 +52,23 @@ def main(argv: list[str] | None = None) -> int:
     if args.command == "info":
         print(info())
         return 0
+    if args.command == "run":
+        parser.error("run needs a program, such as script.py or -m package.module")
     parser.print_help()
     return 0
+
+
+def run_program(arguments: list[str]) -> int:
+    """Becomes ``python ARGUMENTS...`` in which ``import torch`` gives Rushlight."""
+    from subprocess import _args_from_interpreter_flags  # type: ignore[attr-defined]
+
+    from .compat import install
+
+    if sys.flags.ignore_environment:
+        sys.exit("rushlight run: Python's options -E and -I hide what tells the program's Python of Rushlight")
+    install()
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, *_args_from_interpreter_flags(), *arguments])
 
 
 def info() -> str:
