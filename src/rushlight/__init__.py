@@ -105,14 +105,97 @@ def is_floating_point(input):
 
 TYPE_CHECKING = False  # typing's own would have to be imported
 if TYPE_CHECKING:
-    from . import cuda, nn, optim, serialization, storage, utils, vision
+    from . import (
+        accelerator,
+        amp,
+        backends,
+        compat,
+        compiler,
+        cpu,
+        cuda,
+        distributed,
+        hub,
+        jit,
+        mps,
+        multiprocessing,
+        nn,
+        onnx,
+        optim,
+        serialization,
+        storage,
+        testing,
+        torch_version,
+        utils,
+        version,
+        vision,
+        xpu,
+    )  # fmt: skip
+    from ._finfo import finfo, iinfo
+    from ._settings import (
+        are_deterministic_algorithms_enabled,
+        compiled_with_cxx11_abi,
+        get_default_device,
+        get_deterministic_debug_mode,
+        get_device_module,
+        get_float32_matmul_precision,
+        get_num_interop_threads,
+        is_deterministic_algorithms_warn_only_enabled,
+        is_vulkan_available,
+        is_warn_always_enabled,
+        set_default_device,
+        set_default_tensor_type,
+        set_deterministic_debug_mode,
+        set_float32_matmul_precision,
+        set_flush_denormal,
+        set_num_interop_threads,
+        set_warn_always,
+        use_deterministic_algorithms,
+    )  # fmt: skip
+    from ._tensor_types import (
+        BFloat16Tensor,
+        BoolTensor,
+        ByteTensor,
+        CharTensor,
+        DoubleTensor,
+        FloatTensor,
+        HalfTensor,
+        IntTensor,
+        LongTensor,
+        ShortTensor,
+        typename,
+    )  # fmt: skip
+    from .amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled
+    from .compiler import compile
     from .serialization import load, save
-    from .storage import TypedStorage, UntypedStorage
+    from .storage import TypedStorage, UntypedStorage, is_storage
+
+_TENSOR_TYPES = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
+_SETTINGS = """
+    use_deterministic_algorithms are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled
+    set_deterministic_debug_mode get_deterministic_debug_mode set_float32_matmul_precision get_float32_matmul_precision
+    set_flush_denormal get_num_interop_threads set_num_interop_threads set_warn_always is_warn_always_enabled
+    set_default_device get_default_device get_device_module set_default_tensor_type compiled_with_cxx11_abi
+    is_vulkan_available
+"""
+_AMP = ("autocast", "GradScaler", "is_autocast_enabled", "get_autocast_dtype")
+_MODULES = """
+    accelerator amp backends compat compiler cpu distributed hub jit mps multiprocessing onnx testing torch_version
+    version xpu
+"""
 
 __getattr__, __dir__ = lazily(
     __name__,
     globals(),
     {
+        **{name: name for name in _MODULES.split()},
+        **{name: f"_settings:{name}" for name in _SETTINGS.split()},
+        **{name: f"amp:{name}" for name in _AMP},
+        **{f"{name}Tensor": f"_tensor_types:{name}Tensor" for name in _TENSOR_TYPES},
+        "typename": "_tensor_types:typename",
+        "is_storage": "storage:is_storage",
+        "finfo": "_finfo:finfo",
+        "iinfo": "_finfo:iinfo",
+        "compile": "compiler:compile",
         "cuda": "cuda",
         "nn": "nn",
         "optim": "optim",

@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
         "run",
         help="run a program written for PyTorch",
         usage="rushlight run [-m] PROGRAM [ARGUMENT ...]",
-        description="Runs a program as python would, with Rushlight in place of torch and torchvision, in the processes "
+        description="Runs a program as python would, with Rushlight in place of torch and torchvision, in processes "
         "that it starts too. PROGRAM is a file or, after -m, a module.",
     )
     commands.add_parser("info", help="print versions and hardware, for a bug report")

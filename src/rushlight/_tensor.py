@@ -108,13 +108,17 @@ def type(self, dtype=None, non_blocking=False):
     """
     if dtype is None:
         return f"torch.{_legacy_names[self.dtype]}Tensor"
+    if isinstance(dtype, _C.dtype):
+        return self.to(dtype)
+    from ._tensor_types import tensortype, type_of_name
+
+    if dtype is Tensor:
+        return self.to(_C.get_default_dtype())
     if isinstance(dtype, str):
-        name = dtype.removeprefix("torch.").removesuffix("Tensor")
-        for kind, legacy in _legacy_names.items():
-            if legacy == name:
-                return self.to(kind)
-        raise ValueError(f"unknown type {dtype!r}\n  hint: give a dtype, or a name such as 'torch.FloatTensor'")
-    return self.to(getattr(dtype, "dtype", dtype))
+        dtype = type_of_name(dtype)
+    if isinstance(dtype, tensortype):
+        return self.to("cuda" if dtype.is_cuda else "cpu", dtype.dtype)
+    return self.to(dtype)
 
 
 _legacy_names = {
@@ -220,6 +224,16 @@ def __dlpack_device__(self):
 
 
 # --- Making others like it --------------------------------------------------------------------------------------------
+
+
+def new(self, *args, device=None) -> Tensor:
+    """As the constructor of this tensor's type: ``new(2, 3)`` is uninitialised, ``new([1, 2])`` holds the values.
+
+    >>> import rushlight as rl
+    >>> rl.ones(1, dtype=rl.int64).new([1, 2])
+    tensor([1, 2])
+    """
+    return _legacy_new(*args, dtype=self.dtype, device=device)
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:

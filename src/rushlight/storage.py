@@ -88,3 +88,13 @@ class TypedStorage(UntypedStorage):
     def tolist(self) -> list:
         """The elements as Python numbers."""
         return self._as(self._tensor.dtype).tolist()
+
+
+def is_storage(obj) -> bool:
+    """Whether ``obj`` is the memory behind tensors.
+
+    >>> import rushlight as rl
+    >>> rl.is_storage(rl.ones(2).untyped_storage())
+    True
+    """
+    return isinstance(obj, UntypedStorage)

@@ -1,7 +1,7 @@
 """Programs written for PyTorch, run on Rushlight as they are.
 
-``rushlight run script.py`` runs a program in which ``import torch`` gives Rushlight. Inside a process or a notebook :func:`install`
-does it, before anything imports torch::
+``rushlight run script.py`` runs a program in which ``import torch`` gives Rushlight. Inside a process or a
+notebook :func:`install` does it, before anything imports torch::
 
     import rushlight.compat
 

@@ -11,6 +11,7 @@ import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 PACKAGES = {"torch": "rushlight", "torchvision": "rushlight.vision"}
 # Modules that lie elsewhere than in PyTorch.
@@ -74,6 +75,7 @@ class Loader:
 
     def __init__(self, found: ModuleSpec):
         self.found = found
+        self.source: Any = found.loader
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None
@@ -87,10 +89,10 @@ class Loader:
     # For `python -m torch.utils.collect_env` and for readers of source code.
 
     def get_code(self, name: str):
-        return self.found.loader.get_code(self.found.name)
+        return self.source.get_code(self.found.name)
 
     def get_source(self, name: str):
-        return self.found.loader.get_source(self.found.name)
+        return self.source.get_source(self.found.name)
 
     def is_package(self, name: str) -> bool:
         return self.found.submodule_search_locations is not None
@@ -186,8 +188,8 @@ def install() -> None:
         if there is not None and not isinstance(there, Alias):
             raise ImportError(
                 f"{name!r} is imported already, from {getattr(there, '__file__', None) or 'somewhere'}\n"
-                "  hint: call rushlight.compat.install() before anything imports it (in a notebook, restart the kernel); "
-                "for a script, `rushlight run script.py`",
+                "  hint: call rushlight.compat.install() before anything imports it (in a notebook, after a restart of "
+                "its kernel), or use `rushlight run script.py`",
                 name=name,
             )
     sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]

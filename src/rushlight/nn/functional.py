@@ -8,6 +8,7 @@ from __future__ import annotations
 import rushlight as rl
 
 from .. import _C
+from .._lazy import only as _only
 from .._warnings import warn
 from ._reduction import code as _reduction_code
 
@@ -725,3 +726,6 @@ def binary_cross_entropy_with_logits(
     if weight is not None:
         loss = loss * weight
     return _reduced(loss, _reduction_code(reduction, size_average, reduce))
+
+
+__getattr__ = _only(__name__)

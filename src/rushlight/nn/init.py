@@ -6,6 +6,7 @@ import math
 
 import rushlight as rl
 
+from .._lazy import only as _only
 from .._warnings import warn
 
 
@@ -321,3 +322,6 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
         for column in range(columns):
             tensor[rl.randperm(rows)[:zeros], column] = 0
     return tensor
+
+
+__getattr__ = _only(__name__)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import Tensor
+from .._lazy import only as _only
 from .._warnings import warn
 from .optimizer import Optimizer
 
@@ -376,3 +377,6 @@ class CosineAnnealingLR(LRScheduler):
     def _get_closed_form_lr(self) -> list[Any]:
         height = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
+
+
+__getattr__ = _only(__name__)

@@ -552,10 +552,9 @@ class Module:
 
     def compile(self, *args: Any, **kwargs: Any) -> Self:
         """Accepted so that scripts run: nothing is compiled, eager calls are fast already. Returns the module."""
-        global _said_not_compiled
-        if not _said_not_compiled:
-            _said_not_compiled = True
-            warn("Module.compile() does not compile: the module runs eagerly, as before")
+        from ...compiler import say_so
+
+        say_so("Module.compile()")
         return self
 
     # Saving and loading
@@ -738,9 +737,6 @@ class Module:
         if len(extra_lines) == 1 and not child_lines:
             return f"{self._get_name()}({extra_lines[0]})"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
-
-
-_said_not_compiled = False
 
 
 def _indented(text):

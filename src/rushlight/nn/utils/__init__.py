@@ -1,4 +1,7 @@
 """Helpers for parameters and their gradients."""
 
+from ..._lazy import only as _only
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
+
+__getattr__ = _only(__name__)

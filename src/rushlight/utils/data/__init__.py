@@ -1,5 +1,6 @@
 """Datasets, samplers, and the DataLoader that turns them into batches."""
 
+from ..._lazy import only as _only
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from .dataloader import DataLoader
@@ -42,3 +43,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+__getattr__ = _only(__name__)

@@ -1,5 +1,6 @@
 """Transforms of images: PIL images, tensors (..., height, width), and NumPy arrays (height, width[, channels])."""
 
+from ..._lazy import only as _only
 from . import functional
 from .functional import InterpolationMode
 from .transforms import (
@@ -41,3 +42,5 @@ __all__ = [
     "ToTensor",
     "functional",
 ]
+
+__getattr__ = _only(__name__)

@@ -16,6 +16,8 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
+from ..._lazy import only as _only
+
 
 class InterpolationMode(Enum):
     """How pixels between pixels are made."""
@@ -557,3 +559,6 @@ def size_pair(size: int | Sequence[int]) -> tuple[int, int]:
     if len(values) not in (1, 2):
         raise ValueError(f"Please provide only two dimensions (h, w) for size; got {size}")
     return int(values[0]), int(values[-1])
+
+
+__getattr__ = _only(__name__)
