@@ -1,0 +1,10 @@
+"""What PyTorch has here, building extensions in C++, is missing: its names raise an error that says so."""
+
+from __future__ import annotations
+
+from .._lazy import only
+
+__getattr__ = only(
+    __name__,
+    "extensions written for PyTorch in C++ are not built; examples/cpp shows a program that uses Rushlight as a library",
+)
