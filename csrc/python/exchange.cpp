@@ -1,6 +1,7 @@
 // Memory shared with other libraries, by the buffer protocol (NumPy arrays among them) and DLPack, and with other
 // processes.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -243,24 +244,62 @@ Tensor from_dlpack(nb::object capsule) {
 
 // --- Memory of several processes -------------------------------------------------------------------------------------
 
-void unmap(void* p, size_t nbytes, void*) { munmap(p, std::max<size_t>(nbytes, 1)); }
+// The memory is a file without a name: it goes with the last process that holds it, whoever is killed when. The storage
+// keeps the file open, to send it to processes that are not forked from this one.
+int file_of(const Storage& s) { return int(reinterpret_cast<intptr_t>(s.context)); }
 
-// Moves the storage, and so all of its views, to memory that processes forked later write to as well.
+void unmap(void* p, size_t nbytes, void* file) {
+  munmap(p, std::max<size_t>(nbytes, 1));
+  close(int(reinterpret_cast<intptr_t>(file)));
+}
+
+void* map_file(int file, size_t nbytes) {
+  void* p = mmap(nullptr, std::max<size_t>(nbytes, 1), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (p != MAP_FAILED) return p;
+  int error = errno;
+  close(file);
+  fail(ErrorKind::Runtime, "shared memory: ", nbytes, " bytes cannot be mapped: ", strerror(error));
+}
+
+void* as_context(int file) { return reinterpret_cast<void*>(intptr_t(file)); }
+
+// Moves the storage, and so all of its views, to memory that other processes can write to as well.
 void share_memory(Tensor t) {
   Storage& s = *t.storage();
   if (s.deleter == unmap || t.is_meta()) return;
-  void* p = mmap(nullptr, std::max<size_t>(s.nbytes, 1), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  RL_CHECK(p != MAP_FAILED, "share_memory_: the system gave no ", s.nbytes,
-           " bytes of shared memory: ", strerror(errno));
+  int file = memfd_create("rushlight-shared", MFD_CLOEXEC);
+  if (file < 0) {
+    bool many = errno == EMFILE;
+    fail(ErrorKind::Runtime, "share_memory_: the system gave no file in memory: ", strerror(errno),
+         hint(many ? "each storage that is shared takes an open file; raise `ulimit -n`" : "close other programs"));
+  }
+  if (ftruncate(file, off_t(std::max<size_t>(s.nbytes, 1))) != 0) {
+    int error = errno;
+    close(file);
+    fail(ErrorKind::Runtime, "share_memory_: the system gave no ", s.nbytes, " bytes: ", strerror(error));
+  }
+  void* p = map_file(file, s.nbytes);
   if (s.nbytes) std::memcpy(p, s.data, s.nbytes);
   s.release();
-  s.data = p, s.deleter = unmap, s.context = nullptr, s.resizable = false;
+  s.data = p, s.deleter = unmap, s.context = as_context(file), s.resizable = false;
+}
+
+// The bytes of a file that another process shares, which is this process's to close.
+Tensor open_shared(int file, size_t nbytes) {
+  void* p = map_file(file, nbytes);
+  Tensor t = empty({0}, DType::UInt8);
+  t.impl()->storage = Storage::wrap(p, nbytes, unmap, as_context(file));
+  t.impl()->sizes = Dims{int64_t(nbytes)}, t.impl()->strides = Dims{1};
+  t.impl()->refresh();
+  return t;
 }
 
 }  // namespace
 
 void bind_exchange(nb::module_& m) {
   m.def("_share_memory", share_memory);
+  m.def("_open_shared", open_shared);
+  m.def("_shared_file", [](Tensor t) { return t.storage()->deleter == unmap ? file_of(*t.storage()) : -1; });
   m.def("_is_shared", [](Tensor t) { return t.storage()->deleter == unmap; });
   m.def("_from_numpy", from_array, nb::arg("array"));
   m.def("_from_buffer", from_buffer, nb::arg("buffer"), nb::arg("dtype"), nb::arg("count"), nb::arg("offset"));

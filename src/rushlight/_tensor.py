@@ -417,13 +417,26 @@ def _is_view(self) -> bool:
 
 
 def share_memory_(self) -> Tensor:
-    """Moves the memory of this tensor and its views to where processes forked later see each other's writes."""
+    """Moves the memory of this tensor and its views to where other processes see each other's writes.
+
+    Those are processes forked later, and those that are given it by :mod:`rushlight.multiprocessing`.
+
+    Raises:
+        RuntimeError: the system gives no memory or no further open file.
+
+    >>> import rushlight as rl
+    >>> rl.zeros(2).share_memory_().is_shared()
+    True
+    """
+    from ._sharing import register
+
+    register()
     _C._share_memory(self)
     return self
 
 
 def is_shared(self) -> bool:
-    """Whether :meth:`share_memory_` was called on this memory."""
+    """Whether this memory is shared with other processes, by :meth:`share_memory_` or a queue."""
     return _C._is_shared(self)
 
 

@@ -33,6 +33,15 @@ class UntypedStorage:
         """Where the bytes are."""
         return self._tensor.device
 
+    def share_memory_(self):
+        """Shares the memory with other processes; see ``Tensor.share_memory_``."""
+        self._tensor.share_memory_()
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether the memory is shared with other processes."""
+        return self._tensor.is_shared()
+
     def _as(self, dtype):
         """All of the memory as a flat tensor."""
         base = self._tensor.detach()

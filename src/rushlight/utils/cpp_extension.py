@@ -6,5 +6,5 @@ from .._lazy import only
 
 __getattr__ = only(
     __name__,
-    "extensions written for PyTorch in C++ are not built; examples/cpp shows a program that uses Rushlight as a library",
+    "extensions written for PyTorch in C++ are not built; see examples/cpp for a program that uses the engine",
 )
