@@ -12,6 +12,7 @@ from __future__ import annotations
 from ._lazy import only
 from ._settings import unavailable
 
+__path__: list[str] = []  # a package in PyTorch: a module below it is missing, and is said to be
 _WHY = "training on several machines is not there; rushlight.multiprocessing starts processes on this one"
 
 

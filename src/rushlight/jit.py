@@ -5,6 +5,7 @@ from __future__ import annotations
 from ._lazy import only
 from ._settings import unavailable
 
+__path__: list[str] = []  # a package in PyTorch: a module below it is missing, and is said to be
 _WHY = "TorchScript is not there; functions and modules run as they are"
 
 script = unavailable("torch.jit.script", _WHY)

@@ -8,6 +8,7 @@ from typing import Any
 from . import _C, random
 from ._C import Tensor
 
+__path__: list[str] = []  # a package in PyTorch: a module below it is missing, and is said to be
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 # By the dtypes of both: relative and absolute tolerance. Others are compared exactly.
