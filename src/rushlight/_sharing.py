@@ -7,6 +7,7 @@ tensors that share memory go on sharing it.
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from multiprocessing import context, reduction, resource_sharer
 
 from . import _C
@@ -15,11 +16,11 @@ from ._tensor_pickle import Storage
 
 def register() -> None:
     """Has multiprocessing's queues, pipes and arguments of processes share tensors rather than copy them."""
-    from .nn import Parameter
+    parameter = import_module("rushlight.nn").Parameter  # nn stands above
 
     reduction.ForkingPickler.register(Storage, _reduce_storage)
     reduction.ForkingPickler.register(_C.Tensor, _reduce_tensor)
-    reduction.ForkingPickler.register(Parameter, _reduce_tensor)
+    reduction.ForkingPickler.register(parameter, _reduce_tensor)
 
 
 def _reduce_tensor(tensor):
