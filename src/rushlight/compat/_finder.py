@@ -42,9 +42,8 @@ class Finder:
             if sys._getframe(1).f_back.f_code.co_name != "_find_and_load_unlocked":  # type: ignore[union-attr]
                 return None
             raise ModuleNotFoundError(f"No module named {name!r} in Rushlight{_HINT}", name=name)
-        spec = ModuleSpec(
-            name, Loader(found), origin=found.origin, is_package=found.submodule_search_locations is not None
-        )
+        loader: Any = Loader(found)
+        spec = ModuleSpec(name, loader, origin=found.origin, is_package=loader.is_package(name))
         spec.has_location = found.has_location
         spec.cached = found.cached
         return spec
@@ -81,7 +80,7 @@ class Loader:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        spec = module.__spec__
+        spec: Any = module.__spec__
         real = import_module(self.found.name)
         # The import system takes what stands here when this method returns.
         sys.modules[spec.name] = Alias(spec, real) if spec.name in PACKAGES else real

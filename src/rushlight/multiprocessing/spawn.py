@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from multiprocessing import connection
+from typing import Any
 
 from .._warnings import warn
 
@@ -63,7 +64,7 @@ def spawn(fn, args=(), nprocs: int = 1, join: bool = True, daemon: bool = False,
 
 def start_processes(fn, args=(), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"):
     """:func:`spawn` by any of the methods "spawn", "fork" and "forkserver"."""
-    context = multiprocessing.get_context(start_method)
+    context: Any = multiprocessing.get_context(start_method)
     processes: list = []
     errors: list = []
     try:

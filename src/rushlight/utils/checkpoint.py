@@ -35,7 +35,8 @@ def checkpoint(
     """``function(*args, **kwargs)``, run again in backward rather than saving what its operations need there.
 
     Args:
-        function: what to run. It must do the same both times; random numbers are drawn from the same state.
+        function: what to run. It must do the same both times; random numbers are drawn from the same state. It must
+            not write to tensors that it is given.
         use_reentrant: False is recommended. True has PyTorch's limits: no keyword arguments, and a warning and no
             gradients where none of the arguments requires grad. Gradients are computed in the same way.
         context_fn: gives two contexts, for the first run and for the second.
@@ -98,9 +99,9 @@ def checkpoint(
     wanted = [y.requires_grad and y.is_floating_point() for y in outputs]
     if not any(wanted):
         return result
-    again.shapes = None if determinism_check == "none" else [(y.shape, y.dtype) for y in outputs]
+    shapes = None if determinism_check == "none" else [(y.shape, y.dtype) for y in outputs]
     plain = [y.detach() for y in outputs]
-    differentiable = CheckpointFunction.apply(again, len(inputs), wanted, plain, *inputs, *used)
+    differentiable = CheckpointFunction.apply(again, shapes, len(inputs), wanted, plain, *inputs, *used)
     differentiable = iter(differentiable if isinstance(differentiable, tuple) else (differentiable,))
     return _replaced(result, iter([next(differentiable) if want else y for want, y in zip(wanted, plain, strict=True)]))
 
@@ -109,8 +110,8 @@ class CheckpointFunction(rl.autograd.Function):
     """Its inputs are the tensors that the function was given and the leaves that it used besides."""
 
     @staticmethod
-    def forward(ctx, again, count, wanted, plain, *tensors):
-        ctx.again, ctx.count, ctx.wanted = again, count, wanted
+    def forward(ctx, again, shapes, count, wanted, plain, *tensors):
+        ctx.again, ctx.shapes, ctx.count, ctx.wanted = again, shapes, count, wanted
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
         return tuple(y for y, want in zip(plain, wanted, strict=True) if want)
@@ -128,9 +129,9 @@ class CheckpointFunction(rl.autograd.Function):
             leaves, result = ctx.again(inputs)
         outputs = _tensors(result)
         shapes = [(y.shape, y.dtype) for y in outputs]
-        if ctx.again.shapes is not None and shapes != ctx.again.shapes or len(shapes) != len(ctx.wanted):
+        if ctx.shapes is not None and shapes != ctx.shapes or len(shapes) != len(ctx.wanted):
             raise CheckpointError(
-                f"checkpoint: the function gave {ctx.again.shapes} at first and {shapes} when it was run again\n"
+                f"checkpoint: the function gave {ctx.shapes} at first and {shapes} when it was run again\n"
                 "  hint: it must do the same both times, whatever else has changed meanwhile"
             )
         outputs = [y for y, want in zip(outputs, ctx.wanted, strict=True) if want]
@@ -149,7 +150,7 @@ class CheckpointFunction(rl.autograd.Function):
             )
             for i, g in zip(needed, found, strict=True):
                 results[i] = g
-        return (None, None, None, None, *results)
+        return (None, None, None, None, None, *results)
 
 
 def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool | None = None, **kwargs):

@@ -24,7 +24,7 @@ def _run_the_next():
     """This file stands before another of its name that the system or the user may have."""
     this = sys.modules.pop("sitecustomize")
     try:
-        import sitecustomize  # noqa: F401
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "sitecustomize":
             raise
@@ -32,5 +32,6 @@ def _run_the_next():
         sys.modules.setdefault("sitecustomize", this)
 
 
-_install()
-_run_the_next()
+if __name__ == "sitecustomize":
+    _install()
+    _run_the_next()
