@@ -212,6 +212,23 @@ def test_error(op: Op, dtype: str) -> None:
             pytest.fail(f"{op.id}{error.sample} gave {result}, expected {error.type}")
 
 
+def test_bools_of_any_byte() -> None:
+    """What is not 0 is true, in whatever byte of memory it was found (by view(), frombuffer(), empty())."""
+    tried = 0
+    for op in OPS:
+        for dtype, sample in [(d, s) for d in op.dtypes for s in op.calls(d)] if "empty" not in op.name else ():
+            plain, odd = Call(torch, sample), Call(torch, sample)
+            bools = [t for t in odd.tensors + odd.constants if t.dtype == torch.bool]
+            for t in bools:
+                bytes_of_true = torch.tensor([255, 2, 1, 128], dtype=torch.uint8)[torch.arange(t.numel()) % 4]
+                t.view(torch.uint8).mul_(bytes_of_true.view(t.shape))
+            if bools:
+                tried += 1
+                results = [[part.tolist() for part in outputs(run(op, call))] for call in (plain, odd)]
+                assert repr(results[0]) == repr(results[1]), f"{op.id}{sample} {dtype}"
+    assert tried > 300
+
+
 @rows(lambda op: op.view is not None)
 def test_memory(op: Op) -> None:
     """Views share their input's memory; other results have their own."""

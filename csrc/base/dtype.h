@@ -115,6 +115,14 @@ constexpr DType dtype_of() {
   return DType::Float64;
 }
 
+// An element in memory. A bool may be any byte there (after view(), frombuffer(), empty()), where C++ knows 0 and 1
+// only.
+template <class T>
+RL_INLINE T element(const T* p) {
+  if constexpr (std::is_same_v<T, bool>) return *reinterpret_cast<const unsigned char*>(p) != 0;
+  else return *p;
+}
+
 constexpr int itemsize(DType d) {
   constexpr int size[] = {1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8};
   return size[int(d)];

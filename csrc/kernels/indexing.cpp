@@ -308,9 +308,10 @@ void put_at(const Tensor& x, const IndexPlan& plan, const Tensor& values, Combin
         T* t = to + a;
         const T* f = from + b;
         if (s.inner_x == 1 && s.inner_other == 1) {
-          for (int64_t i = 0; i < s.inner; i++) t[i] = write(t[i], f[i]);
+          for (int64_t i = 0; i < s.inner; i++) t[i] = write(element(t + i), element(f + i));
         } else {
-          for (int64_t i = 0; i < s.inner; i++) t[i * s.inner_x] = write(t[i * s.inner_x], f[i * s.inner_other]);
+          for (int64_t i = 0; i < s.inner; i++)
+            t[i * s.inner_x] = write(element(t + i * s.inner_x), element(f + i * s.inner_other));
         }
       });
     });
@@ -421,8 +422,8 @@ void scatter_into(const Tensor& x, int64_t dim, const Tensor& index, const Tenso
         int64_t k = at[io + i * is];
         if (uint64_t(k) >= uint64_t(size)) [[unlikely]]
           out_of_bounds(ErrorKind::Runtime, k, dim, size);
-        T& place = to[xo + i * xs + k * stride];
-        place = write(place, from[oo + i * os]);
+        T* place = to + xo + i * xs + k * stride;
+        *place = write(element(place), element(from + oo + i * os));
       }
     });
   };
@@ -452,7 +453,7 @@ std::vector<int64_t> count_parts(const T* p, int64_t n) {
   std::vector<int64_t> counts((n + kPart - 1) / kPart, 0);
   in_parts(n, [&](int64_t b, int64_t e, int64_t part) {
     int64_t c = 0;
-    for (int64_t i = b; i < e; i++) c += p[i] != T(0);
+    for (int64_t i = b; i < e; i++) c += element(p + i) != T(0);
     counts[part] = c;
   });
   return counts;
@@ -479,7 +480,7 @@ Tensor nonzero(const Tensor& x) {
       Dims at(size_t(x.dim()), 0);
       for (int64_t d = x.dim() - 1, rest = b; d >= 0; d--) at[d] = rest % x.sizes()[d], rest /= x.sizes()[d];
       for (int64_t i = b; i < e; i++) {
-        if (p[i] != T(0)) {
+        if (element(p + i) != T(0)) {
           for (int64_t d = 0; d < x.dim(); d++) to[k + d * total] = at[d];
           k++;
         }

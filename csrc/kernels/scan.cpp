@@ -21,10 +21,11 @@ void scan(const T* x, T* out, int64_t outer, int64_t n, int64_t inner, Join join
                    const int64_t first = i % strips * kStrip, width = std::min(kStrip, inner - first);
                    const T* from = x + i / strips * n * inner + first;
                    T* to = out + i / strips * n * inner + first;
-                   for (int64_t j = 0; j < width; j++) acc[j] = Acc(from[j]), to[j] = T(acc[j]);
+                   for (int64_t j = 0; j < width; j++) acc[j] = Acc(element(from + j)), to[j] = T(acc[j]);
                    for (int64_t k = 1; k < n; k++) {
                      from += inner, to += inner;
-                     for (int64_t j = 0; j < width; j++) acc[j] = join(acc[j], Acc(from[j])), to[j] = T(acc[j]);
+                     for (int64_t j = 0; j < width; j++)
+                       acc[j] = join(acc[j], Acc(element(from + j))), to[j] = T(acc[j]);
                    }
                  }
                });

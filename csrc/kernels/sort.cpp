@@ -102,13 +102,13 @@ void lines(const Tensor& values, const Tensor& indices, const Tensor& x, int64_t
         xo += k * x.strides()[d], vo += k * values.strides()[d], io += k * indices.strides()[d];
       }
       const T* from = x.data<T>() + xo;
-      for (int64_t i = 0; i < n; i++) items[i] = item_of(from[i * xs], i, descending);
+      for (int64_t i = 0; i < n; i++) items[i] = item_of(element(from + i * xs), i, descending);
       arrange(items.get(), items.get() + n, n);
       T* to = values.data<T>() + vo;
       int64_t* at = indices.data<int64_t>() + io;
       for (int64_t i = 0; i < keep; i++) {
         int64_t k = index_of(items[first + i]);
-        to[i * vs] = from[k * xs];
+        to[i * vs] = element(from + k * xs);
         at[i * is] = k;
       }
     }

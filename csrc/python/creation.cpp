@@ -105,7 +105,7 @@ nb::object to_list(const Tensor& t, int64_t d, int64_t at) {
   if (d == t.dim()) {
     return visit(t.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      T v = t.data<T>()[at];
+      T v = element(t.data<T>() + at);
       if constexpr (std::is_same_v<T, bool>) return nb::object(nb::bool_(v));
       else if constexpr (std::is_same_v<T, uint64_t>) return nb::object(nb::int_(v));
       else if constexpr (std::is_integral_v<T>) return nb::object(nb::int_(int64_t(v)));

@@ -342,7 +342,7 @@ Scalar Tensor::item() const {
   RL_CHECK(!is_meta(), "a tensor on the meta device has no values");
   return visit(dtype(), [&](auto tag) -> Scalar {
     using T = typename decltype(tag)::type;
-    T v = *data<T>();
+    T v = element(data<T>());
     if constexpr (std::is_same_v<T, bool>) return Scalar(v);
     else if constexpr (std::is_integral_v<T>) return Scalar(int64_t(v));
     else return Scalar(double(v));

@@ -15,6 +15,8 @@ namespace {
 
 template <class T>
 RL_INLINE T read(const char* p) {
+  if constexpr (std::is_same_v<T, bool>)
+    return *reinterpret_cast<const unsigned char*>(p) != 0;  // any byte, see element()
   T v;
   __builtin_memcpy(&v, p, sizeof v);
   return v;
