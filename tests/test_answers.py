@@ -329,3 +329,31 @@ def test_hub_fetches_files(tmp_path):
     with pytest.raises(RuntimeError, match="SHA-256"):
         rl.hub.download_url_to_file(url, str(tmp_path / "other.pt"), "00000000", progress=False)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["kept", f"source-{digits}.pt"]
+
+
+# ---- helpers that programs import by their place in PyTorch
+
+
+def test_parts_of_a_dataset():
+    parts = [rl.utils.data.DistributedSampler(range(10), num_replicas=4, rank=rank, seed=1) for rank in range(4)]
+    first = [list(part) for part in parts]
+    assert {len(part) for part in first} == {3} == {len(part) for part in parts}
+    assert sorted({i for part in first for i in part}) == list(range(10))
+    for part in parts:
+        part.set_epoch(1)
+    assert [list(part) for part in parts] != first
+    with pytest.raises(ValueError, match="from 0 to 3"):
+        rl.utils.data.DistributedSampler(range(10), num_replicas=4, rank=4)
+    with pytest.raises(NotImplementedError, match="hint: give both"):
+        rl.utils.data.DistributedSampler(range(10))
+
+
+def test_helpers_of_layers():
+    from rushlight.nn.modules.utils import _pair, _single, _triple, consume_prefix_in_state_dict_if_present
+
+    assert (_single(3), _pair(3), _pair([1, 2]), _triple(iter("abc"))) == ((3,), (3, 3), (1, 2), ("a", "b", "c"))
+    layer = rl.nn.Sequential(rl.nn.Linear(2, 1))
+    state = rl.nn.DataParallel(layer).state_dict()
+    consume_prefix_in_state_dict_if_present(state, "module.")
+    assert list(state) == list(layer.state_dict()) and list(state._metadata) == list(layer.state_dict()._metadata)
+    layer.load_state_dict(state)

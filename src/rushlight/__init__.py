@@ -125,6 +125,7 @@ if TYPE_CHECKING:
         storage,
         testing,
         torch_version,
+        types,
         utils,
         version,
         vision,
@@ -180,7 +181,7 @@ _SETTINGS = """
 _AMP = ("autocast", "GradScaler", "is_autocast_enabled", "get_autocast_dtype")
 _MODULES = """
     accelerator amp backends compat compiler cpu distributed hub jit mps multiprocessing onnx testing torch_version
-    version xpu
+    types version xpu
 """
 
 __getattr__, __dir__ = lazily(

@@ -125,3 +125,16 @@ def test_assert_close_refuses_the_same(build, options):
             lib.testing.assert_close(*build(lib), **options)
         kinds.append(type(caught.value))
     assert kinds[0] is kinds[1]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 10, 11])
+@pytest.mark.parametrize("replicas", [1, 2, 4])
+@pytest.mark.parametrize("options", [{}, {"drop_last": True}, {"shuffle": False}, {"seed": 3, "drop_last": True}])
+def test_distributed_sampler(count, replicas, options):
+    for rank in range(replicas):
+        parts = []
+        for lib in (rl, torch):
+            sampler = lib.utils.data.DistributedSampler(range(count), replicas, rank, **options)
+            sampler.set_epoch(2)
+            parts.append((len(sampler), list(sampler) if count else []))
+        assert parts[0] == parts[1]
