@@ -8,7 +8,15 @@ from typing import Any
 import rushlight as rl
 
 from .. import _C, Tensor
-from .optimizer import Optimizer, Params, check_at_least_zero, refuse_differentiable, with_gradients
+from .optimizer import (
+    Optimizer,
+    Params,
+    check_at_least_zero,
+    check_betas,
+    counts_as_tensors,
+    refuse_differentiable,
+    with_gradients,
+)
 
 
 class Adam(Optimizer):
@@ -57,11 +65,7 @@ class Adam(Optimizer):
     ) -> None:
         check_at_least_zero("learning rate", lr)
         check_at_least_zero("epsilon value", eps)
-        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-            raise TypeError(f"betas are two numbers, got {betas!r}\n  hint: betas=(0.9, 0.999)")
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        check_betas(betas)
         check_at_least_zero("weight_decay value", weight_decay)
         refuse_differentiable(differentiable)
         super().__init__(
@@ -122,9 +126,7 @@ class Adam(Optimizer):
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        for s in self.state.values():  # old checkpoints count steps in numbers
-            if "step" in s and not isinstance(s["step"], Tensor):
-                s["step"] = rl.tensor(float(s["step"]), dtype=rl.float32)
+        counts_as_tensors(self)
 
 
 class AdamW(Adam):

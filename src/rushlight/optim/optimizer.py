@@ -178,7 +178,10 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         if len({id(p) for p in params}) != len(params):
-            warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error")
+            warn(
+                f"group {len(self.param_groups)} has a parameter more than once: a step changes it as often"
+                "\n  hint: pass each parameter once"
+            )
         taken = {id(p) for group in self.param_groups for p in group["params"]}
         if any(id(p) in taken for p in params):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -323,8 +326,17 @@ def check_at_least_zero(name, value):
         raise ValueError(f"Invalid {name}: {value}")
 
 
+def check_betas(betas):
+    """Raises where beta1 and beta2 are not two numbers in [0, 1)."""
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        raise TypeError(f"betas are two numbers, got {betas!r}\n  hint: betas=(0.9, 0.999)")
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
 def refuse_differentiable(differentiable):
-    """Steps run in one call below autograd."""
+    """Steps run below autograd."""
     if differentiable:
         raise NotImplementedError(
             "differentiable=True is not supported: a step is not recorded\n"
@@ -338,3 +350,16 @@ def with_gradients(params):
     if len(gradients) != len(params):
         params = [p for p in params if p.grad is not None]
     return params, gradients
+
+
+def new_count(value=0.0):
+    """A number of the state that PyTorch, too, keeps in a tensor, such as the count of steps."""
+    return rl.tensor(value, dtype=rl.float64 if rl.get_default_dtype() == rl.float64 else rl.float32)
+
+
+def counts_as_tensors(optimizer, names=("step",)):
+    """Old checkpoints count steps in numbers."""
+    for state in optimizer.state.values():
+        for name in names:
+            if name in state and not isinstance(state[name], Tensor):
+                state[name] = new_count(float(state[name]))
