@@ -172,7 +172,7 @@ def lbfgs(package, loss_of, options, steps, start=None, state=None):
 def test_lbfgs(loss_of, options):
     if loss_of is rosenbrock and "line_search_fn" not in options:
         options = options | {"lr": 0.02}
-    (a, ours, ends), (b, theirs, their_ends) = (lbfgs(package, loss_of, options, 20) for package in (rl, torch))
+    (a, ours, ends), (b, theirs, their_ends) = (lbfgs(package, loss_of, options, 8) for package in (rl, torch))
     assert repr(a) == repr(b)
     # Both problems are chaotic: what is rounding at first moves the last steps visibly.
     for count, tolerance in ((10, 1e-11), (30, 1e-9), (60, 1e-6)):
@@ -236,6 +236,19 @@ ERRORS = [
     lambda p, w: p.optim.Adam([w]).add_param_group([w]),
     lambda p, w: p.optim.Adam([w]).load_state_dict({"state": {}, "param_groups": []}),
     lambda p, w: p.optim.Adam([w]).load_state_dict({"state": {}, "param_groups": [{"params": [0, 1]}]}),
+    lambda p, w: p.optim.RMSprop([w], alpha=-1),
+    lambda p, w: p.optim.RMSprop([w], momentum=-1),
+    lambda p, w: p.optim.Adagrad([w], lr_decay=-1),
+    lambda p, w: p.optim.Adagrad([w], initial_accumulator_value=-1),
+    lambda p, w: p.optim.Adadelta([w], rho=1.5),
+    lambda p, w: p.optim.Adamax([w], betas=(0.5, 1.0)),
+    lambda p, w: p.optim.NAdam([w], momentum_decay=-1),
+    lambda p, w: p.optim.RAdam([w], eps=-1),
+    lambda p, w: p.optim.ASGD([w], weight_decay=-1),
+    lambda p, w: p.optim.Rprop([w], etas=(1.2, 0.5)),
+    lambda p, w: p.optim.LBFGS([w], lr=-1),
+    lambda p, w: p.optim.LBFGS([w]).step(),
+    lambda p, w: p.optim.LBFGS([{"params": [w]}, {"params": [p.ones(1, requires_grad=True)]}]),
     lambda p, w: p.optim.lr_scheduler.StepLR(3, 2),
     lambda p, w: p.optim.lr_scheduler.StepLR(p.optim.Adam([w]), 2, last_epoch=4),
     lambda p, w: p.optim.lr_scheduler.LambdaLR(p.optim.Adam([w]), [abs, abs]),

@@ -96,11 +96,16 @@ def _by_loss(a, b):
 def _cubic_minimum(p, q, lowest, highest):
     """Where the cubic through two points has its minimum (equation 3.59 there), or the middle where it has none."""
     left, right = (p, q) if p.step <= q.step else (q, p)
+    width = right.step - left.step
+    middle = (lowest + highest) / 2
+    if width == 0:
+        return middle
     d1 = left.slope + right.slope - 3 * (left.loss - right.loss) / (left.step - right.step)
     square = d1 * d1 - left.slope * right.slope
     if not 0 <= square < math.inf:
-        return (lowest + highest) / 2
+        return middle
     d2 = math.sqrt(square)
-    width = right.step - left.step
-    step = right.step - width * ((right.slope + d2 - d1) / (right.slope - left.slope + 2 * d2))
-    return min(max(step, lowest), highest)
+    bend = right.slope - left.slope + 2 * d2
+    if bend == 0:
+        return middle
+    return min(max(right.step - width * ((right.slope + d2 - d1) / bend), lowest), highest)
