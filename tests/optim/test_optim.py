@@ -1,7 +1,6 @@
-"""Schedules against formulas, and the machinery around optimizers."""
+"""The machinery around optimizers."""
 
 import copy
-import math
 import pickle
 
 import numpy as np
@@ -173,37 +172,3 @@ def test_an_optimizer_of_ones_own():
         optimizer.step()
         scheduler.step()
         assert w.tolist() == [expected]
-
-
-SCHEDULES = [
-    (lambda o: optim.lr_scheduler.StepLR(o, 3, 0.5), lambda e: 0.5 ** (e // 3)),
-    (lambda o: optim.lr_scheduler.MultiStepLR(o, [2, 5], 0.1), lambda e: 0.1 ** ((e >= 2) + (e >= 5))),
-    (lambda o: optim.lr_scheduler.ConstantLR(o, 0.25, 3), lambda e: 0.25 if e < 3 else 1),
-    (lambda o: optim.lr_scheduler.ConstantLR(o, 0.0, 3), lambda e: 0 if e < 3 else 1),
-    (lambda o: optim.lr_scheduler.LinearLR(o, 0.2, 0.7, 5), lambda e: 0.2 + 0.5 * min(e, 5) / 5),
-    (lambda o: optim.lr_scheduler.ExponentialLR(o, 0.9), lambda e: 0.9**e),
-    (lambda o: optim.lr_scheduler.CosineAnnealingLR(o, 4), lambda e: (1 + math.cos(math.pi * e / 4)) / 2),
-    (lambda o: optim.lr_scheduler.LambdaLR(o, lambda e: 1 / (e + 1)), lambda e: 1 / (e + 1)),
-]
-
-
-@pytest.mark.parametrize("build, factor", SCHEDULES)
-def test_schedule(build, factor):
-    w = rl.ones(1, requires_grad=True)
-    optimizer = optim.SGD([w], lr=2.0)
-    scheduler = build(optimizer)
-    for epoch in range(10):
-        np.testing.assert_allclose(optimizer.param_groups[0]["lr"], 2 * factor(epoch), rtol=1e-12, atol=1e-15)
-        assert scheduler.get_last_lr() == [optimizer.param_groups[0]["lr"]] and scheduler.last_epoch == epoch
-        optimizer.step()
-        scheduler.step()
-
-
-def test_schedules_warn():
-    w = rl.ones(1, requires_grad=True)
-    scheduler = optim.lr_scheduler.StepLR(optim.SGD([w]), 2)
-    with pytest.warns(UserWarning, match="before `optimizer.step"):
-        scheduler.step()
-    with pytest.warns(UserWarning, match="get_last_lr"):
-        scheduler.get_lr()
-    assert "optimizer" not in scheduler.state_dict()

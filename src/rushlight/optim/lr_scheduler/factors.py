@@ -1,111 +1,40 @@
-"""Schedules for learning rates. Call ``scheduler.step()`` after ``optimizer.step()``, usually once an epoch."""
+"""Schedules that multiply the rates by a factor of the epoch."""
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .. import Tensor
-from .._lazy import only as _only
-from .._warnings import warn
-from .optimizer import Optimizer
+from ..optimizer import Optimizer
+from .base import LRScheduler, check_optimizer, one_per_group, with_attributes, without_functions
 
 
-class LRScheduler:
-    """The base class of schedules: a subclass defines ``get_lr``, a list of one learning rate for each group.
+class _FunctionLR(LRScheduler):
+    """The base of schedules that functions of the epoch define, one for each group."""
 
-    Args:
-        optimizer: its groups' ``"lr"`` is set at each step; ``"initial_lr"`` keeps where it began.
-        last_epoch: the number of the last epoch when training goes on; -1 to begin.
-
-    Raises:
-        TypeError: ``optimizer`` is not an Optimizer.
-        KeyError: ``last_epoch`` is given but the optimizer's groups do not know their initial rates.
-    """
-
-    _get_lr_called_within_step = False
-
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.optimizer = optimizer
-        for i, group in enumerate(optimizer.param_groups):
-            if last_epoch == -1:
-                rate = group["lr"]
-                group.setdefault("initial_lr", rate.clone() if isinstance(rate, Tensor) else rate)
-            elif "initial_lr" not in group:
-                raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer\n"
-                    "  hint: load the optimizer's state_dict first, or set last_epoch=-1"
-                )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
-        optimizer._opt_called = False
-        self._step_count = 0
-        self._last_lr: list[Any] = []
-        self.step()
-
-    def get_lr(self) -> list[Any]:
-        """The learning rates at ``last_epoch``, computed from the optimizer's present ones."""
-        raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
-
-    def get_last_lr(self) -> list[Any]:
-        """The learning rates set by the last step."""
-        return self._last_lr
-
-    def step(self, epoch: int | None = None) -> None:
-        """Goes to the next epoch (or, deprecated, to the given one) and sets the learning rates."""
-        if self._step_count == 1 and not self.optimizer._opt_called:
-            warn(
-                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value of the schedule is "
-                "skipped.\n  hint: call optimizer.step() first"
-            )
-        self._step_count += 1
-        self._get_lr_called_within_step = True
-        try:
-            if epoch is None:
-                self.last_epoch += 1
-                rates = self.get_lr()
-            else:
-                warn("the epoch parameter in `scheduler.step()` is deprecated: call step()")
-                self.last_epoch = epoch
-                closed_form = getattr(self, "_get_closed_form_lr", self.get_lr)
-                rates = closed_form()
-        finally:
-            self._get_lr_called_within_step = False
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(float(rate))
-            else:
-                group["lr"] = rate
-        self._last_lr = [
-            rate.clone() if isinstance(rate, Tensor) else rate
-            for rate in (group["lr"] for group in self.optimizer.param_groups)
-        ]
-
-    def _current(self):
-        """The groups' present rates; get_lr starts from them, which makes sense within step alone."""
-        if not self._get_lr_called_within_step:
-            warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
-        return [group["lr"] for group in self.optimizer.param_groups]
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
+        check_optimizer(optimizer)
+        self.lr_lambdas = one_per_group("lr_lambda", lr_lambda, optimizer.param_groups)
+        super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """All of the schedule's state but the optimizer."""
-        return {
-            key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_get_lr_called_within_step")
-        }
+        """The schedule's state; functions are left out, of callable objects their attributes are kept."""
+        return super().state_dict() | {"lr_lambdas": without_functions(self.lr_lambdas)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what ``state_dict()`` gave. The optimizer's own state_dict holds the present rates: load it too."""
-        self.__dict__.update(state_dict)
+        """Takes what ``state_dict()`` gave."""
+        state = dict(state_dict)
+        with_attributes(self.lr_lambdas, state.pop("lr_lambdas"))
+        super().load_state_dict(state)
 
 
-_LRScheduler = LRScheduler
-
-
-class LambdaLR(LRScheduler):
+class LambdaLR(_FunctionLR):
     """Initial rates times a function of the epoch.
 
     Args:
@@ -124,42 +53,38 @@ class LambdaLR(LRScheduler):
         [0.25]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
-        last_epoch: int = -1,
-    ) -> None:
-        count = len(optimizer.param_groups) if isinstance(optimizer, Optimizer) else 0
-        if isinstance(lr_lambda, (list, tuple)):
-            if len(lr_lambda) != count:
-                raise ValueError(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
-            self.lr_lambdas = list(lr_lambda)
-        else:
-            self.lr_lambdas = [lr_lambda] * count
-        super().__init__(optimizer, last_epoch)
-
     def get_lr(self) -> list[Any]:
         self._current()
         return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
-    def state_dict(self) -> dict[str, Any]:
-        """The schedule's state; functions are left out, of callable objects their attributes are kept."""
-        state = super().state_dict()
-        state["lr_lambdas"] = [None if _is_function(f) else dict(f.__dict__) for f in self.lr_lambdas]
-        return state
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what ``state_dict()`` gave."""
-        state = dict(state_dict)
-        for f, attributes in zip(self.lr_lambdas, state.pop("lr_lambdas"), strict=True):
-            if attributes is not None:
-                f.__dict__.update(attributes)
-        super().load_state_dict(state)
+class MultiplicativeLR(_FunctionLR):
+    """Multiplies the rates by a function of the epoch, every epoch.
 
+    Args:
+        optimizer: see LRScheduler.
+        lr_lambda: a function of the epoch's number, or a list of one for each group.
 
-def _is_function(f):
-    return isinstance(f, type(_is_function)) or not hasattr(f, "__dict__")
+    Raises:
+        ValueError: a list of another length than there are groups.
+
+    Example:
+        >>> import rushlight as rl
+        >>> optimizer = rl.optim.SGD([rl.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = rl.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 1 / epoch)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step(); scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [1.0, 1.0, 0.5, 0.1667]
+    """
+
+    def get_lr(self) -> list[Any]:
+        rates = self._current()
+        if self._is_initial:
+            return rates
+        return [rate * f(self.last_epoch) for rate, f in zip(rates, self.lr_lambdas, strict=True)]
 
 
 class StepLR(LRScheduler):
@@ -304,7 +229,7 @@ class LinearLR(LRScheduler):
         rates = self._current()
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in rates]
-        if self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return rates
         change = self.end_factor - self.start_factor
         ratio = 1 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)
@@ -336,47 +261,40 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         rates = self._current()
-        return rates if self.last_epoch == 0 else [rate * self.gamma for rate in rates]
+        return rates if self._is_initial else [rate * self.gamma for rate in rates]
 
     def _get_closed_form_lr(self) -> list[Any]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
-class CosineAnnealingLR(LRScheduler):
-    """Takes the rates along half a cosine from their initial values down to eta_min in T_max epochs, and up again.
-
-    From Loshchilov and Hutter 2016, without the restarts. Each rate is computed from the one before, so that a change
-    made by something else stays.
+class PolynomialLR(LRScheduler):
+    """Takes the rates down to 0 in total_iters epochs: at epoch t they are (1 - t / total_iters) ** power of the first.
 
     Example:
         >>> import rushlight as rl
         >>> optimizer = rl.optim.SGD([rl.zeros(1, requires_grad=True)], lr=1.0)
-        >>> scheduler = rl.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
-        >>> optimizer.step(); scheduler.step()
-        >>> round(scheduler.get_last_lr()[0], 4)
-        0.5
+        >>> scheduler = rl.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4, power=2.0)
+        >>> rates = []
+        >>> for epoch in range(5):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step(); scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [1.0, 0.5625, 0.25, 0.0625, 0.0]
     """
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
-        self.T_max = T_max
-        self.eta_min = eta_min
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+        self.total_iters = total_iters
+        self.power = power
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        rates, epoch, low = self._current(), self.last_epoch, self.eta_min
-        if epoch == 0:
+        rates = self._current()
+        if self._is_initial or self.last_epoch > self.total_iters:
             return rates
-        if self._step_count == 1:
-            return self._get_closed_form_lr()
-        if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # just past the minimum, where the ratio below is 0/0
-            rise = (1 - math.cos(math.pi / self.T_max)) / 2
-            return [rate + (base - low) * rise for rate, base in zip(rates, self.base_lrs, strict=True)]
-        height = lambda e: 1 + math.cos(math.pi * e / self.T_max)
-        return [height(epoch) / height(epoch - 1) * (rate - low) + low for rate in rates]
+        left = lambda epoch: 1.0 - epoch / self.total_iters
+        ratio = (left(self.last_epoch) / left(self.last_epoch - 1)) ** self.power
+        return [rate * ratio for rate in rates]
 
     def _get_closed_form_lr(self) -> list[Any]:
-        height = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
-        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
-
-
-__getattr__ = _only(__name__)
+        left = 1.0 - min(self.last_epoch, self.total_iters) / self.total_iters
+        return [base * left**self.power for base in self.base_lrs]
