@@ -1,6 +1,6 @@
 """Optimizers, and schedules for their learning rates."""
 
-from .._lazy import only as _only
+from .._lazy import lazily
 from . import lr_scheduler
 from .adadelta import Adadelta
 from .adagrad import Adagrad
@@ -16,4 +16,5 @@ from .rprop import Rprop
 from .sgd import SGD
 from .sparse_adam import SparseAdam
 
-__getattr__ = _only(__name__)
+# Left for later: modules, which it imports.
+__getattr__, __dir__ = lazily(__name__, globals(), {"swa_utils": "swa_utils"})

@@ -11,7 +11,8 @@ class ASGD(ParameterwiseOptimizer):
     """Averaged stochastic gradient descent (Polyak and Juditsky 1992), with the rates of Bottou 2012 and Xu 2011.
 
     With gradient g, plus weight_decay * p: p = (1 - lambd * eta) p - eta g, where eta = lr before the first step and
-    lr / (1 + lambd * lr * t)**alpha after step t. ``state[p]["ax"]`` is the mean of p since step t0, and before that p.
+    lr / (1 + lambd * lr * t)**alpha after step t. ``state[p]["ax"]`` is the mean of p from step t0 + 2 on, and before
+    that p.
 
     Args:
         params: parameters or groups of them, see Optimizer.
@@ -34,7 +35,7 @@ class ASGD(ParameterwiseOptimizer):
         ...     (w * w).sum().backward()
         ...     optimizer.step()
         >>> w, optimizer.state[w]["ax"]
-        (tensor([0.5120], requires_grad=True), tensor([0.6507]))
+        (tensor([0.5120], requires_grad=True), tensor([0.5760]))
     """
 
     _counts = ("step", "eta", "mu")

@@ -45,7 +45,7 @@ class LBFGS(Optimizer):
         >>> optimizer.step(closure)
         tensor(13., grad_fn=<SumBackward0>)
         >>> w
-        tensor([1., 1.], requires_grad=True)
+        tensor([1.0000, 1.0000], requires_grad=True)
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class NAdam(ParameterwiseOptimizer):
         >>> (w * w).sum().backward()
         >>> optimizer.step()
         >>> w
-        tensor([0.9000], requires_grad=True)
+        tensor([0.8944], requires_grad=True)
     """
 
     _counts = ("step", "mu_product")

@@ -204,12 +204,12 @@ class OneCycleLR(_CycledMomentum):
             raise ValueError(f"anneal_strategy is 'cos' or 'linear', but got {anneal_strategy!r}")
         self._anneal_func_type = anneal_strategy
         # What the groups are to hold at the end of each phase; in steps, which begin with 0.
-        up, last = float(pct_start * self.total_steps) - 1, self.total_steps - 1
-        turns = [(0, "initial_lr", "max_momentum"), (up, "max_lr", "base_momentum")]
+        up = float(pct_start * self.total_steps) - 1
+        turns: list[tuple[float, str, str]] = [(0, "initial_lr", "max_momentum"), (up, "max_lr", "base_momentum")]
         if three_phase:
             turns.append((2 * up, "initial_lr", "max_momentum"))
-        turns.append((last, "min_lr", "max_momentum"))
-        self._schedule_phases = [
+        turns.append((self.total_steps - 1, "min_lr", "max_momentum"))
+        self._schedule_phases: list[dict[str, Any]] = [
             {
                 "end_step": end,
                 "start_lr": start_lr,
@@ -237,12 +237,10 @@ class OneCycleLR(_CycledMomentum):
                 "  hint: total_steps counts the batches of all epochs"
             )
         begin = 0
-        for phase in self._schedule_phases[:-1]:
-            if step <= phase["end_step"]:
+        for phase in self._schedule_phases:
+            if step <= phase["end_step"] or phase is self._schedule_phases[-1]:
                 break
             begin = phase["end_step"]
-        else:
-            phase = self._schedule_phases[-1]
         part = (step - begin) / (phase["end_step"] - begin)
         groups = self.optimizer.param_groups
         if self.cycle_momentum:
