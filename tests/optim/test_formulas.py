@@ -122,6 +122,43 @@ def rprop(p, grads, lr, etas=(0.5, 1.2), step_sizes=(1e-6, 50)):
     return p
 
 
+def root_mean_square(x):
+    return np.sqrt((x**2).mean())
+
+
+def adafactor(p, grads, lr=0.01, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0):
+    least = np.finfo(p.dtype).eps if eps[0] is None else eps[0]
+    v = r = c = 0
+    for t, g in enumerate(grads, 1):
+        size = max(eps[1], root_mean_square(p)) * min(lr, t**-0.5)
+        w = t**beta2_decay
+        if p.ndim < 2:
+            v = (1 - w) * v + w * g**2
+        else:
+            r = (1 - w) * r + w * (g**2).mean(-1, keepdims=True)
+            c = (1 - w) * c + w * (g**2).mean(-2, keepdims=True)
+            v = r * c / np.maximum(r.mean(-2, keepdims=True), least)
+        u = g / np.sqrt(np.maximum(v, least**2))
+        p = p * (1 - lr * weight_decay) - size * u / max(1, root_mean_square(u) / d)
+    return p
+
+
+def muon(p, grads, lr, weight_decay=0.1, momentum=0.95, nesterov=True, adjust_lr_fn="original", ns_steps=5):
+    a, b, c = 3.4445, -4.7750, 2.0315
+    rows, columns = p.shape
+    factor = max(1, rows / columns) ** 0.5 if adjust_lr_fn == "original" else 0.2 * max(rows, columns) ** 0.5
+    buf = 0
+    for g in grads:
+        buf = momentum * buf + (1 - momentum) * g
+        # The iteration acts on singular values alone.
+        u, s, v = np.linalg.svd(momentum * buf + (1 - momentum) * g if nesterov else buf, full_matrices=False)
+        s = s / np.sqrt((s**2).sum())
+        for _ in range(ns_steps):
+            s = a * s + b * s**3 + c * s**5
+        p = p * (1 - lr * weight_decay) - lr * factor * (u * s) @ v
+    return p
+
+
 CASES = [
     (optim.SGD, sgd, {"lr": 0.1}),
     (optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9}),
@@ -176,6 +213,44 @@ def test_formula(cls, reference, options, dtype, size):
     expected = reference(start.astype("float64"), [g.astype("float64") for g in grads], **options)
     rtol, atol = (1e-4, 1e-5) if dtype == "float32" else (1e-11, 1e-12)
     np.testing.assert_allclose(p.detach().numpy(), expected, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (8, 8), (7,), (2, 3, 4), (1, 1)])
+@pytest.mark.parametrize(
+    "cls, reference, options",
+    [
+        (optim.Adafactor, adafactor, {}),
+        (optim.Adafactor, adafactor, {"lr": 0.9, "eps": (0.1, 0.5), "d": 1.5, "beta2_decay": -0.4}),
+        (optim.Adafactor, adafactor, {"lr": 0.5, "weight_decay": 0.3}),
+        (optim.Muon, muon, {"lr": 0.1}),
+        (optim.Muon, muon, {"lr": 0.1, "nesterov": False, "momentum": 0.5, "weight_decay": 0.0}),
+        (optim.Muon, muon, {"lr": 0.1, "adjust_lr_fn": "match_rms_adamw", "ns_steps": 2}),
+    ],
+)
+def test_formula_of_matrices(cls, reference, options, shape, dtype):
+    if cls is optim.Muon and len(shape) != 2:
+        with pytest.raises(ValueError, match=rf"parameter 0 has shape .*{shape[0]}.*\n  hint: give vectors"):
+            cls([rl.zeros(shape, requires_grad=True)])
+        return
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal(shape).astype(dtype)
+    grads = [rng.standard_normal(shape).astype(dtype) for _ in range(8)]
+    p = rl.from_numpy(start.copy()).requires_grad_()
+    optimizer = cls([p], **options)
+    for g in grads:
+        p.grad = rl.from_numpy(g.copy())
+        optimizer.step()
+    expected = reference(start, grads, **options)
+    rtol, atol = (1e-3, 1e-4) if dtype == "float32" else (1e-10, 1e-11)
+    np.testing.assert_allclose(p.detach().numpy(), expected, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("cls", [optim.Adafactor, optim.Muon])
+def test_empty_parameters_stay(cls):
+    p = rl.zeros(3, 0, requires_grad=True)
+    p.grad = rl.zeros(3, 0)
+    cls([p]).step()
 
 
 @pytest.mark.parametrize("cls", list(dict.fromkeys(cls for cls, _, _ in CASES)))

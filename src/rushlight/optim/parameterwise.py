@@ -64,13 +64,17 @@ class ParameterwiseOptimizer(Optimizer):
                         state.update(self._start(p, group))
                     if group.get("maximize"):
                         g = -g
-                    if decay := group.get("weight_decay"):
-                        if group.get("decoupled_weight_decay", self._decoupled):
-                            p.mul_(1 - float(group["lr"]) * decay)
-                        else:
-                            g = g.add(p, alpha=decay)
-                    self._update(p, g, state, group)
+                    self._update(p, self._decay(p, g, group), state, group)
         return loss
+
+    def _decay(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> Tensor:
+        decay = group.get("weight_decay")
+        if not decay:
+            return g
+        if not group.get("decoupled_weight_decay", self._decoupled):
+            return g.add(p, alpha=decay)
+        p.mul_(1 - float(group["lr"]) * decay)
+        return g
 
     def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         raise NotImplementedError
