@@ -70,5 +70,5 @@ class Adamax(ParameterwiseOptimizer):
         beta1, beta2 = group["betas"]
         mean = average(state["exp_avg"], g, beta1)
         largest = state["exp_inf"]
-        largest.copy_(rl.maximum(largest.mul_(beta2), g.abs().add_(group["eps"])))
+        rl.maximum(largest.mul_(beta2), g.abs().add_(group["eps"]), out=largest)
         p.addcdiv_(mean, largest, value=-float(group["lr"]) / (1 - beta1**steps))
