@@ -1,0 +1,130 @@
+"""nn.utils' parametrizations beside PyTorch's: values, gradients, state, random numbers, errors."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import rushlight as rl  # noqa: E402
+
+FORMS = {
+    "weight_norm": lambda u, m: u.parametrizations.weight_norm(m),
+    "weight_norm 1": lambda u, m: u.parametrizations.weight_norm(m, dim=1),
+    "weight_norm None": lambda u, m: u.parametrizations.weight_norm(m, dim=None),
+    "weight_norm bias": lambda u, m: u.parametrizations.weight_norm(m, "bias"),
+    "old weight_norm": lambda u, m: u.weight_norm(m),
+    "old weight_norm -1": lambda u, m: u.weight_norm(m, dim=-1),
+    "spectral_norm": lambda u, m: u.parametrizations.spectral_norm(m),
+    "spectral_norm 1": lambda u, m: u.parametrizations.spectral_norm(m, n_power_iterations=3, dim=1),
+    "spectral_norm bias": lambda u, m: u.parametrizations.spectral_norm(m, "bias"),
+    "old spectral_norm": lambda u, m: u.spectral_norm(m),
+    "old spectral_norm 1": lambda u, m: u.spectral_norm(m, n_power_iterations=3, dim=1),
+}
+LAYERS = {
+    "linear": (lambda p: p.nn.Linear(5, 4), (3, 5)),
+    "conv": (lambda p: p.nn.Conv2d(3, 4, 3), (2, 3, 6, 6)),
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("form", FORMS)
+def test_training(form, layer):
+    make, shape = LAYERS[layer]
+    results = []
+    for package in (rl, torch):
+        package.manual_seed(0)
+        module = FORMS[form](package.nn.utils, make(package))
+        names = list(module.state_dict())
+        optimizer = package.optim.SGD(module.parameters(), lr=0.05)
+        outputs = []
+        for step in range(5):
+            x = package.tensor(np.random.default_rng(step).standard_normal(shape), dtype=package.float32)
+            optimizer.zero_grad()
+            y = module(x)
+            (y**2).mean().backward()
+            optimizer.step()
+            outputs.append(y.detach().numpy())
+        module.eval()
+        outputs.append(module(x).detach().numpy())
+        outputs += [v.numpy() for v in module.state_dict().values()]
+        results.append((names, [n for n, _ in module.named_parameters()], outputs))
+    assert results[0][:2] == results[1][:2]
+    for ours, theirs in zip(results[0][2], results[1][2], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("to, since", [(rl, torch), (torch, rl)], ids=["from_pytorch", "to_pytorch"])
+@pytest.mark.parametrize("form", FORMS)
+def test_state_is_exchanged(form, to, since):
+    a, b = (FORMS[form](package.nn.utils, package.nn.Linear(5, 4)).eval() for package in (since, to))
+    b.load_state_dict({k: to.from_numpy(v.numpy().copy()) for k, v in a.state_dict().items()})
+    x = np.ones((1, 5), "float32")
+    np.testing.assert_allclose(
+        b(to.from_numpy(x)).detach().numpy(), a(since.from_numpy(x)).detach().numpy(), rtol=1e-5, atol=1e-6
+    )
+
+
+def wrong(package, forward=lambda x: x, inverse=lambda x: x):
+    class Wrong(package.nn.Module):
+        def forward(self, x):
+            return forward(x)
+
+        def right_inverse(self, x):
+            return inverse(x)
+
+    return Wrong()
+
+
+def register(package, module, *args, **options):
+    return package.nn.utils.parametrize.register_parametrization(module, "weight", wrong(package, *args, **options))
+
+
+ERRORS = [
+    lambda p, m: p.nn.utils.parametrize.register_parametrization(m, "weigh", wrong(p)),
+    lambda p, m: register(p, m, lambda x: x[:1]),
+    lambda p, m: register(p, m, lambda x: x.double()),
+    lambda p, m: register(p, m, lambda x: 3),
+    lambda p, m: register(p, m, inverse=lambda x: 3),
+    lambda p, m: register(p, m, inverse=lambda x: x.double()),
+    lambda p, m: register(p, register(p, m), lambda x: x[:1]),
+    lambda p, m: register(p, register(p, m), lambda x: 3),
+    lambda p, m: register(p, register(p, m), inverse=lambda x: x[0]),
+    lambda p, m: setattr(register(p, m), "weight", p.nn.Parameter(p.ones(2, 3))),
+    lambda p, m: setattr(register(p, m), "weight", p.ones(2, 3).double()),
+    lambda p, m: p.nn.utils.parametrize.remove_parametrizations(m, "weight"),
+    lambda p, m: p.nn.utils.parametrizations.weight_norm(m, dim=5),
+    lambda p, m: p.nn.utils.parametrizations.spectral_norm(m, "x"),
+    lambda p, m: p.nn.utils.parametrizations.spectral_norm(m, dim=5),
+    lambda p, m: p.nn.utils.parametrizations.spectral_norm(m, n_power_iterations=0),
+    lambda p, m: p.nn.utils.weight_norm(p.nn.utils.weight_norm(m)),
+    lambda p, m: p.nn.utils.spectral_norm(p.nn.utils.spectral_norm(m)),
+    lambda p, m: p.nn.utils.spectral_norm(m, "x"),
+    lambda p, m: p.nn.utils.spectral_norm(m, n_power_iterations=0),
+    lambda p, m: p.nn.utils.remove_weight_norm(m),
+    lambda p, m: p.nn.utils.remove_spectral_norm(m),
+    lambda p, m: p.nn.utils.skip_init(p.nn.Identity),
+    lambda p, m: p.nn.utils.skip_init(3),
+    lambda p, m: p.nn.utils.skip_init(int),
+    lambda p, m: p.nn.utils.stateless.functional_call(m, {"weight": 3}, p.ones(3)),
+    lambda p, m: p.nn.utils.stateless.functional_call(m, {"w": p.ones(2, 3)}, p.ones(3), strict=True),
+    lambda p, m: p.nn.utils.stateless.functional_call(m, {}),
+    lambda p, m: p.nn.utils.fuse_linear_bn_eval(m, p.nn.BatchNorm1d(2)),
+]
+
+
+@pytest.mark.parametrize("provoke", ERRORS)
+def test_error_types(provoke):
+    kinds = []
+    for package in (rl, torch):
+        with pytest.raises(Exception) as caught:
+            provoke(package, package.nn.Linear(3, 2))
+        kinds.append(type(caught.value))
+    assert kinds[0] is kinds[1]
