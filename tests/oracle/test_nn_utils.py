@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("torch.nn.utils.prune")
 import rushlight as rl  # noqa: E402
 
 FORMS = {
@@ -128,3 +129,37 @@ def test_error_types(provoke):
             provoke(package, package.nn.Linear(3, 2))
         kinds.append(type(caught.value))
     assert kinds[0] is kinds[1]
+
+
+def prunings(p):
+    """A few in a row, each on top of those before."""
+    return [
+        lambda m: p.random_unstructured(m, "weight", 3),
+        lambda m: p.random_structured(m, "weight", 1, 0),
+        lambda m: p.l1_unstructured(m, "weight", 0.2),
+        lambda m: p.ln_structured(m, "weight", 0.3, 2, -1),
+        lambda m: p.random_structured(m, "weight", 0.5, 1),
+        lambda m: p.global_unstructured([(m, "weight"), (m, "bias")], p.RandomUnstructured, amount=0.25),
+        lambda m: p.identity(m, "bias"),
+        lambda m: p.remove(m, "weight"),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("layer", LAYERS)
+def test_pruning(layer, seed):
+    make, shape = LAYERS[layer]
+    results = []
+    for package in (rl, torch):
+        package.manual_seed(seed)
+        module = make(package)
+        states = []
+        for apply in prunings(package.nn.utils.prune):
+            apply(module)
+            states.append({k: v.numpy().copy() for k, v in module.state_dict().items()})
+            states[-1]["y"] = module(package.ones(shape)).detach().numpy()
+        results.append(states)
+    for ours, theirs in zip(*results, strict=True):
+        assert list(ours) == list(theirs)
+        for key, value in theirs.items():
+            np.testing.assert_allclose(ours[key], value, rtol=1e-5, atol=1e-6, err_msg=key)
