@@ -29,6 +29,7 @@ ANSWERS = [
     ("cuda.random.manual_seed_all(0)", None),
     ("cuda.reset_peak_memory_stats()", None),
     ("cuda.get_arch_list()", []),
+    ("cuda.set_device(-1)", None),
     ("cuda.get_rng_state_all()", []),
     ("cuda.set_rng_state_all([])", None),
     ("cuda.nvtx.range_push('x')", 0),

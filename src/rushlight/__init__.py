@@ -30,6 +30,7 @@ from ._creation import (
     logspace,
     ones,
     ones_like,
+    scalar_tensor,
     tensor,
     zeros,
     zeros_like,
@@ -101,6 +102,41 @@ def numel(input):
 def is_floating_point(input):
     """Whether the dtype of ``input`` is a floating point one."""
     return input.is_floating_point()
+
+
+def is_complex(input):
+    """False: there are no complex dtypes."""
+    return input.is_complex()
+
+
+def is_signed(input):
+    """Whether the dtype of ``input`` has negative numbers."""
+    return input.is_signed()
+
+
+def is_same_size(input, other):
+    """Whether two tensors have the same shape."""
+    return input.is_same_size(other)
+
+
+def is_inference(input):
+    """Whether ``input`` was made under ``inference_mode()``."""
+    return input.is_inference()
+
+
+def is_nonzero(input):
+    """Whether the one element of ``input`` is not 0."""
+    return input.is_nonzero()
+
+
+def detach(input):
+    """The same memory without history."""
+    return input.detach()
+
+
+def get_device(input):
+    """-1 for the CPU."""
+    return input.get_device()
 
 
 TYPE_CHECKING = False  # typing's own would have to be imported
@@ -202,6 +238,7 @@ __getattr__, __dir__ = lazily(
         "optim": "optim",
         "utils": "utils",
         "vision": "vision",
+        "__config__": "__config__",
         "serialization": "serialization",
         "storage": "storage",
         "load": "serialization:load",

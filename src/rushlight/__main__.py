@@ -64,8 +64,8 @@ def run_program(arguments: list[str]) -> int:
 
     from .compat import install
 
-    if sys.flags.ignore_environment:
-        sys.exit("rushlight run: Python's options -E and -I hide what tells the program's Python of Rushlight")
+    if sys.flags.ignore_environment or sys.flags.no_site:
+        sys.exit("rushlight run: Python's options -E, -I and -S hide what tells the program's Python of Rushlight")
     install()
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, *_args_from_interpreter_flags(), *arguments])

@@ -510,3 +510,13 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
     tensor([1, 2], dtype=torch.int16)
     """
     return _finish(_C._from_buffer(buffer, dtype, count, offset), requires_grad)
+
+
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+    """A number as a tensor without dimensions, of the default dtype where none is given.
+
+    >>> import rushlight as rl
+    >>> rl.scalar_tensor(3)
+    tensor(3.)
+    """
+    return full((), s, dtype=dtype or _C.get_default_dtype(), device=device, requires_grad=requires_grad)

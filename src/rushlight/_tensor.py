@@ -465,6 +465,17 @@ def is_same_size(self, other) -> bool:
     return self.shape == other.shape
 
 
+def is_nonzero(self) -> bool:
+    """Whether the one element is not 0.
+
+    Raises:
+        RuntimeError: there are more elements, or none.
+    """
+    if self.numel() != 1:
+        raise RuntimeError(f"is_nonzero: the truth of {self.numel()} elements is ambiguous\n  hint: use any() or all()")
+    return builtins.bool(self.item())
+
+
 def resize_(self, *sizes, memory_format=None) -> Tensor:
     """Gives the tensor another shape, keeping its memory where that is large enough."""
     shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes

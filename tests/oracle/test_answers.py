@@ -45,6 +45,12 @@ EXPRESSIONS = [
     "lib.use_deterministic_algorithms(False)",
     "lib.set_deterministic_debug_mode('novel')",
     "lib.cuda.is_bf16_supported()",
+    "lib.is_complex(lib.ones(1)), lib.is_signed(lib.ones(1)), lib.is_same_size(lib.ones(1), lib.ones(2))",
+    "lib.is_nonzero(lib.ones(1)), lib.zeros(1).is_nonzero()",
+    "lib.is_nonzero(lib.ones(2))",
+    "lib.is_inference(lib.ones(1)), lib.get_device(lib.ones(1)), lib.detach(lib.ones(1))",
+    "lib.scalar_tensor(3), lib.scalar_tensor(3, dtype=lib.int64), lib.scalar_tensor(True)",
+    "type(lib.__config__.show()), type(lib.__config__.parallel_info())",
     "lib.accelerator.current_device_index()",
 ]
 

@@ -118,6 +118,8 @@ class Alias(ModuleType):
         )
 
     def __getattr__(self, name: str):
+        if name.startswith("__") and name not in ("__all__", "__config__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if name == "__all__":  # for `from torch import *`
             return [key for key in dir(self) if not key.startswith("_")]
         from rushlight._lazy import missing

@@ -17,7 +17,7 @@ default_generators: tuple = ()
 has_half = has_magma = False
 
 get_rng_state = without_device("torch.cuda.get_rng_state", NO_CUDA)
-set_device = without_device("torch.cuda.set_device", NO_CUDA)
+_set_device = without_device("torch.cuda.set_device", NO_CUDA)
 current_stream = without_device("torch.cuda.current_stream", NO_CUDA)
 for _name in """
     init current_device get_device_name get_device_capability get_device_properties default_stream initial_seed
@@ -26,6 +26,16 @@ for _name in """
     graph_pool_handle get_allocator_backend
 """.split():
     globals()[_name] = without_device(f"torch.cuda.{_name}", NO_CUDA)
+
+
+def set_device(device) -> None:
+    """Makes a CUDA device the current one; a negative number changes nothing, and there is no other.
+
+    Raises:
+        RuntimeError: for any device.
+    """
+    if not (isinstance(device, int) and device < 0):
+        _set_device()
 
 
 def is_available() -> bool:
@@ -216,8 +226,7 @@ class device:
         self.idx = -1 if device is None else device
 
     def __enter__(self):
-        if not (isinstance(self.idx, int) and self.idx < 0):
-            set_device(self.idx)
+        set_device(self.idx)
 
     def __exit__(self, *exception):
         return False
