@@ -38,6 +38,7 @@ PACKAGE_LAYERS = {
     "compat": {"core", "compat"},
     "nn": {"core", "_composites", "autograd", "utils", "nn"},
     "optim": {"core", "_composites", "autograd", "utils", "optim", "nn"},  # nn: swa_utils averages Modules
+    "func": {"core", "nn", "func"},  # nn: functional_call calls Modules
     "utils": {"core", "utils"},
     "vision": {"core", "nn", "utils", "vision"},  # nn: transforms are Modules, as torchvision's are
     "demo": {"core", "nn", "optim", "utils", "vision", "demo"},

@@ -150,6 +150,7 @@ if TYPE_CHECKING:
         cpu,
         cuda,
         distributed,
+        func,
         hub,
         jit,
         mps,
@@ -216,7 +217,7 @@ _SETTINGS = """
 """
 _AMP = ("autocast", "GradScaler", "is_autocast_enabled", "get_autocast_dtype")
 _MODULES = """
-    accelerator amp backends compat compiler cpu distributed hub jit mps multiprocessing onnx testing torch_version
+    accelerator amp backends compat compiler cpu distributed func hub jit mps multiprocessing onnx testing torch_version
     types version xpu
 """
 

@@ -287,6 +287,19 @@ def test_functional_call_leaves_the_module_as_it_was_when_it_raises():
     assert stateless.functional_call(layer, {}, None, {"input": rl.ones(2)}).shape == (2,)
 
 
+def test_functional_call_of_several_dicts():
+    layer = nn.Linear(2, 1)
+    weight, bias = rl.tensor([[2.0, 3.0]]), rl.tensor([1.0])
+    assert rl.func.functional_call(layer, [{"weight": weight}, {"bias": bias}], rl.ones(2)).tolist() == [6]
+    assert rl.func.functional_call(layer, {"weight": weight, "bias": bias}, (rl.ones(2),), strict=True).tolist() == [6]
+    with pytest.raises(ValueError, match="weight in more than one dict"):
+        rl.func.functional_call(layer, ({"weight": weight}, {"weight": weight}), rl.ones(2))
+    with pytest.raises(ValueError, match="not int"):
+        rl.func.functional_call(layer, 3, rl.ones(2))
+    with pytest.raises(AttributeError, match="vmap.*\n  hint: docs/differences.md"):
+        rl.func.vmap  # noqa: B018
+
+
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("affine", [True, False])
 def test_fusion(bias, affine):

@@ -117,6 +117,8 @@ ERRORS = [
     lambda p, m: p.nn.utils.stateless.functional_call(m, {"weight": 3}, p.ones(3)),
     lambda p, m: p.nn.utils.stateless.functional_call(m, {"w": p.ones(2, 3)}, p.ones(3), strict=True),
     lambda p, m: p.nn.utils.stateless.functional_call(m, {}),
+    lambda p, m: p.func.functional_call(m, 3, p.ones(3)),
+    lambda p, m: p.func.functional_call(m, ({"bias": p.ones(2)}, {"bias": p.ones(2)}), p.ones(3)),
     lambda p, m: p.nn.utils.fuse_linear_bn_eval(m, p.nn.BatchNorm1d(2)),
 ]
 
