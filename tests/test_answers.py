@@ -40,7 +40,7 @@ ANSWERS = [
     ("backends.cudnn.deterministic", False),
     ("backends.cudnn.is_acceptable(lib.ones(1))", False),
     ("backends.cuda.is_built()", False),
-    ("backends.cuda.matmul.allow_tf32", False),
+    ("backends.cuda.matmul.allow_bf16_reduced_precision_reduction", True),
     ("backends.cuda.flash_sdp_enabled()", True),
     ("backends.mps.is_available()", False),
     ("backends.mps.is_built()", False),
@@ -145,6 +145,7 @@ def test_contexts_that_change_nothing():
 
 def test_switches_are_remembered():
     cudnn = rl.backends.cudnn
+    cudnn.benchmark = False
     with cudnn.flags(enabled=False, benchmark=True):
         assert not cudnn.enabled and cudnn.benchmark and not cudnn.deterministic
     assert cudnn.enabled and not cudnn.benchmark

@@ -122,8 +122,9 @@ def test_what_is_patched_is_patched_under_both_names(installed, monkeypatch):
     assert callable(rushlight.save) and not hasattr(rushlight, "novel") and not hasattr(torch, "novel")
     torch.__version__ = "1.0"
     assert rushlight.__version__ != "1.0"
-    torch.backends.cudnn.benchmark = True
-    assert rushlight.backends.cudnn.benchmark is True
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.backends.cudnn, "benchmark", 4)
+        assert rushlight.backends.cudnn.benchmark == 4
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
@@ -170,6 +171,7 @@ POINTER = "docs/differences.md"
         ("import torch.nn.quantized.dynamic", ModuleNotFoundError, "'torch.nn.quantized'"),
         ("import torchvision.prototype", ModuleNotFoundError, "'torchvision.prototype'"),
         ("import torch.distributed.elastic", ModuleNotFoundError, "'torch.distributed.elastic'"),
+        ("from torch.utils.tensorboard.writer import SummaryWriter", ModuleNotFoundError, "tensorboard.writer"),
         ("from torch import novelty", ImportError, "cannot import name 'novelty' from 'torch'"),
         ("from torch.nn import Novelty", ImportError, "cannot import name 'Novelty' from 'rushlight.nn'"),
         ("from torch.nn.functional import novelty", ImportError, "'novelty' from 'rushlight.nn.functional'"),

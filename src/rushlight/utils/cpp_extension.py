@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._lazy import only
 
+__path__: list[str] = []  # a package in PyTorch: a module below it is missing, and is said to be
 __getattr__ = only(
     __name__,
     "extensions written for PyTorch in C++ are not built; see examples/cpp for a program that uses the engine",
