@@ -71,6 +71,8 @@ def test_errors():
         optim.LBFGS([w], line_search_fn="armijo")
     with pytest.raises(ValueError, match="2 groups"):
         optim.LBFGS([{"params": [w]}, {"params": [rl.ones(1, requires_grad=True)]}])
+    with pytest.raises(TypeError, match="hint: end it with `return loss`"):
+        optim.LBFGS([w]).step(lambda: None)
 
 
 LINES = [  # a function of the step and its derivative, falling at 0

@@ -167,3 +167,28 @@ def test_schedules_say_what_to_do(build, hint):
     optimizer.param_groups[0]["initial_lr"] = 1.0
     with pytest.raises(ValueError, match=rf"\n  hint: .*{hint}"):
         build(optim.lr_scheduler, optimizer)
+
+
+class Warmup(optim.lr_scheduler.LRScheduler):
+    """A schedule as users write them."""
+
+    def __init__(self, optimizer, steps, last_epoch=-1):
+        self.steps = steps
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        return [base * min(1.0, (self.last_epoch + 1) / self.steps) for base in self.base_lrs]
+
+
+def test_a_schedule_of_ones_own():
+    optimizer = optim.SGD([rl.ones(1, requires_grad=True)], lr=1.0)
+    s = optim.lr_scheduler
+    scheduler = s.SequentialLR(
+        optimizer, [Warmup(optimizer, 2), Warmup(optimizer, 4), s.ExponentialLR(optimizer, 0.5)], [2, 4]
+    )
+    rates = []
+    for _ in range(7):
+        rates += scheduler.get_last_lr()
+        optimizer.step()
+        scheduler.step()
+    assert rates == [0.5, 1.0, 0.25, 0.5, 1.0, 0.5, 0.25]

@@ -9,22 +9,49 @@ import pytest
 import rushlight as rl
 from rushlight import nn, optim
 
+ALL = [
+    (optim.SGD, {"lr": 0.1, "momentum": 0.9}),
+    (optim.Adam, {"lr": 0.01}),
+    (optim.AdamW, {"lr": 0.01}),
+    (optim.RMSprop, {"lr": 0.01}),
+    (optim.Adagrad, {"lr": 0.1}),
+    (optim.Adadelta, {"lr": 5.0}),
+    (optim.Adamax, {"lr": 0.01}),
+    (optim.NAdam, {"lr": 0.01}),
+    (optim.RAdam, {"lr": 0.01}),
+    (optim.ASGD, {"lr": 0.1}),
+    (optim.Rprop, {"lr": 0.01}),
+    (optim.Adafactor, {"lr": 0.1}),
+    (optim.LBFGS, {"max_iter": 3, "line_search_fn": "strong_wolfe"}),
+]
 
-def test_training_goes_down():
+
+@pytest.mark.parametrize("cls, options", ALL)
+def test_training_goes_down(cls, options):
     rl.manual_seed(0)
     model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
     x = rl.rand(64, 2)
-    y = (x[:, :1] * x[:, 1:]).detach()
-    for cls, options in ((optim.SGD, {"lr": 0.1, "momentum": 0.9}), (optim.Adam, {"lr": 0.01})):
-        optimizer = cls(model.parameters(), **options)
-        losses = []
-        for _ in range(60):
-            optimizer.zero_grad()
-            loss = nn.functional.mse_loss(model(x), y)
-            loss.backward()
-            optimizer.step()
-            losses.append(float(loss))
-        assert losses[-1] < losses[0]
+    y = x[:, :1] * x[:, 1:]
+    optimizer = cls(model.parameters(), **options)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        return loss
+
+    losses = [float(optimizer.step(closure).detach()) for _ in range(60)]
+    assert losses[-1] < 0.3 * losses[0]
+
+
+def test_state_in_shared_memory():
+    w = rl.ones(3, requires_grad=True)
+    optimizer = optim.Adagrad([w])
+    optimizer.share_memory()
+    assert all(value.is_shared() for value in optimizer.state[w].values())
+    w.grad = rl.ones(3)
+    optimizer.step()
+    assert optimizer.state[w]["sum"].is_shared() and optimizer.state[w]["sum"].tolist() == [1, 1, 1]
 
 
 def test_steps_count_as_changes_in_place():
@@ -77,10 +104,11 @@ def test_zero_grad():
     assert w.tolist() == [1]
 
 
+@pytest.mark.parametrize("cls", [cls for cls, _ in ALL if cls is not optim.LBFGS])
 @pytest.mark.parametrize("copier", [copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))])
-def test_copies(copier):
+def test_copies(copier, cls):
     w = rl.ones(3, requires_grad=True)
-    optimizer = optim.Adam([w], lr=0.5)
+    optimizer = cls([w], lr=0.5)
     w.grad = rl.ones(3)
     optimizer.step()
     twin = copier(optimizer)
@@ -120,6 +148,22 @@ def test_state_is_cast_to_the_parameters_dtype():
 def test_options_that_are_refused(options, kind):
     with pytest.raises(kind, match="Invalid|two numbers"):
         optim.Adam([rl.ones(1, requires_grad=True)], **options)
+
+
+@pytest.mark.parametrize("cls", [optim.Adagrad, optim.ASGD, optim.Rprop, optim.RAdam, optim.NAdam, optim.Adafactor])
+def test_differentiating_through_steps_is_refused_and_tensor_rates_taken(cls):
+    w = rl.ones(1, requires_grad=True)
+    if cls is not optim.Adafactor:
+        with pytest.raises(NotImplementedError, match="hint"):
+            cls([w], differentiable=True)
+    results = []
+    for lr in (0.5, rl.tensor(0.5)):
+        w = rl.ones(1, requires_grad=True)
+        optimizer = cls([w], lr=lr)
+        w.grad = rl.ones(1)
+        optimizer.step()
+        results.append(w.item())
+    assert results[0] == results[1] < 1
 
 
 @pytest.mark.parametrize("lr", [1, np.float32(0.5), rl.tensor(0.5), rl.tensor([0.5])])

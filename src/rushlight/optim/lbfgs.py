@@ -90,6 +90,9 @@ class LBFGS(Optimizer):
 
         Returns:
             The loss before the step.
+
+        Raises:
+            TypeError: the closure returned no loss.
         """
         group = self.param_groups[0]
         state = self.state[group["params"][0]]
@@ -100,7 +103,7 @@ class LBFGS(Optimizer):
         lr, small_change = float(group["lr"]), group["tolerance_change"]
         converged = lambda: bool(gradient.abs().max() <= group["tolerance_grad"])
         first_loss = self._evaluate(closure)
-        loss, gradient = float(first_loss), self._gradient()
+        loss, gradient = _number(first_loss), self._gradient()
         evaluations = 1
         state["func_evals"] = state.get("func_evals", 0) + 1
         state.setdefault("n_iter", 0)
@@ -134,7 +137,7 @@ class LBFGS(Optimizer):
                 self._move(direction, step)
                 tries = 0
                 if iteration < group["max_iter"]:  # else the next step() begins with this evaluation
-                    loss, gradient = float(self._evaluate(closure)), self._gradient()
+                    loss, gradient = _number(self._evaluate(closure)), self._gradient()
                     tries = 1
             evaluations += tries
             state["func_evals"] += tries
@@ -154,7 +157,7 @@ class LBFGS(Optimizer):
 
         def evaluate(step):
             self._move(direction, step)
-            loss, gradient = float(self._evaluate(closure)), self._gradient()
+            loss, gradient = _number(self._evaluate(closure)), self._gradient()
             for p, value in zip(params, before, strict=True):
                 p.copy_(value)
             return Point(step, loss, gradient, float(gradient.dot(direction)))
@@ -171,6 +174,12 @@ class LBFGS(Optimizer):
         for p in self.param_groups[0]["params"]:
             p.add_(direction[offset : offset + p.numel()].view_as(p), alpha=step)
             offset += p.numel()
+
+
+def _number(loss):
+    if loss is None:
+        raise TypeError("LBFGS: the closure returned None, not the loss\n  hint: end it with `return loss`")
+    return float(loss)
 
 
 def _remember(state, gradient, history_size):
