@@ -418,7 +418,7 @@ FOREIGN = {
     "html": (b"\n<!DOCTYPE html><html>404</html>", pickle.UnpicklingError, "web page"),
     "tar": (tar(), pickle.UnpicklingError, "tar archive"),
     "pickle": (pickle.dumps({}), pickle.UnpicklingError, "bare pickle"),
-    "legacy": (pickle.dumps(0x1950A86A20F9469CFC6C, 2), pickle.UnpicklingError, "before 1.6"),
+    "legacy": (pickle.dumps(0x1950A86A20F9469CFC6C, 2), pickle.UnpicklingError, "damaged or truncated"),
     "gzip": (b"\x1f\x8b" + bytes(100), pickle.UnpicklingError, "gzip"),
     "safetensors": (struct.pack("<Q", 30) + b'{"a":1}', pickle.UnpicklingError, "safetensors"),
     "lfs": (b"version https://git-lfs.github.com/spec/v1\n", pickle.UnpicklingError, "git lfs pull"),
@@ -439,6 +439,63 @@ def test_foreign_and_damaged_files(name, tmp_path):
             serialization.load(source)
     with pytest.raises(error, match=r"bad\.pt"):
         serialization.load(tmp_path / "bad.pt")
+
+
+# ---- PyTorch's format before 1.6
+
+LEGACY_STORAGE = STORAGE.replace(b"tQ", b"NtQ")
+
+
+def legacy(pickled, keys=("0",), storages=((1.0, 2.0, 3.0, 4.0),), version=1001, little_endian=True):
+    parts = [0x1950A86A20F9469CFC6C, version, {"protocol_version": version, "little_endian": little_endian}]
+    parts = [*(pickle.dumps(part, 2) for part in parts), pickled, pickle.dumps(list(keys), 2)]
+    parts += [struct.pack(f"<q{len(values)}f", len(values), *values) for values in storages]
+    return b"".join(parts)
+
+
+ROWS = rebuild(b"K\x00K\x02K\x02\x86K\x02K\x01\x86", storage=LEGACY_STORAGE)
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_legacy_format(weights_only, tmp_path):
+    (tmp_path / "a.pt").write_bytes(legacy(ROWS))
+    for source in (io.BytesIO(legacy(ROWS)), tmp_path / "a.pt"):
+        assert serialization.load(source, weights_only=weights_only).tolist() == [[1, 2], [3, 4]]
+    both = b"\x80\x02" + ROWS[2:-1] + ROWS[2:-1] + b"\x86."
+    first, second = serialization.load(io.BytesIO(legacy(both)), weights_only=weights_only)
+    first[0, 0] = 9
+    assert second[0, 0] == 9  # the storage is one
+    meta = serialization.load(io.BytesIO(legacy(ROWS)), map_location="meta")
+    assert meta.shape == (2, 2) and meta.device.type == "meta"
+    with pytest.raises(RuntimeError, match="cannot be mapped(.|\n)*mmap=False"):
+        serialization.load(tmp_path / "a.pt", mmap=True)
+
+
+def test_legacy_files_cut_anywhere():
+    whole = legacy(ROWS)
+    for end in range(len(pickle.dumps(0x1950A86A20F9469CFC6C, 2)), len(whole)):
+        with pytest.raises((pickle.UnpicklingError, RuntimeError)):
+            serialization.load(io.BytesIO(whole[:end]))
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (legacy(ROWS, keys=()), "its storages are not those"),
+        (legacy(ROWS, keys=("0", "1"), storages=((1.0,) * 4,) * 2), "its storages are not those"),
+        (legacy(ROWS, storages=((1.0,) * 3,)), "not whole"),
+        (legacy(ROWS, version=1000), "a version that Rushlight does not know"),
+        (legacy(ROWS, little_endian=False), "another order of bytes"),
+        (legacy(ROWS.replace(b"K\x04N", b"J\xff\xff\xff\x7fN")), "storage 0 has 2147483647 elements"),
+        (legacy(ROWS.replace(b"K\x04N", b"K\x04K\x01")), "before 0.4"),
+        (legacy(ROWS.replace(b"ctorch\nFloatStorage\n", text("Float"))), "which is no storage"),
+        (legacy(pickle.dumps(Calls(os.system, "true"), 2)), "was refused"),
+        (legacy(ROWS).replace(pickle.dumps(["0"], 2), pickle.dumps(Calls(os.system, "true"), 2)), "posix|nt|system"),
+    ],
+)
+def test_damaged_and_hostile_legacy_files(content, words):
+    with pytest.raises((pickle.UnpicklingError, RuntimeError), match=words):
+        serialization.load(io.BytesIO(content))
 
 
 def test_zips_that_are_no_checkpoints():

@@ -8,6 +8,7 @@ is what would cost more than the file is long: huge allocations, and keys that t
 from __future__ import annotations
 
 import pickle
+import struct
 import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -55,7 +56,7 @@ class RestrictedUnpickler(pickle._Unpickler):  # type: ignore[name-defined]  # t
             return super().load()
         except pickle.UnpicklingError:
             raise
-        except EOFError:
+        except (EOFError, struct.error):
             raise pickle.UnpicklingError("the pickle ends too early: the file is cut short") from None
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError, AssertionError) as error:
             # Among them an instruction that is unknown or refused: a KeyError of `dispatch`.

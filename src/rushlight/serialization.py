@@ -24,6 +24,7 @@ from typing import IO, Any
 import rushlight
 from rushlight import Size, Tensor, device, dtype
 
+from ._legacy_format import LegacyFile, is_legacy
 from ._restricted_pickle import RestrictedUnpickler, checked
 from ._tensor_pickle import (
     NAME_OF_DTYPE,
@@ -286,7 +287,7 @@ def _link(fd: int, folder: str, name: str) -> None:
 def load(
     f, map_location=None, pickle_module=None, *, weights_only: bool | None = None, mmap: bool | None = None, **args
 ):
-    """Loads what `rushlight.save` or PyTorch's `torch.save` wrote.
+    """Loads what `rushlight.save` or PyTorch's `torch.save` wrote, also in its format before 1.6.
 
     Args:
         f: a path, or a file object that can `read`, `seek` and `tell`.
@@ -329,14 +330,27 @@ def load(
 
 
 def _load(file, name, map_location, pickle_module, weights_only: bool, mapped: bool, args: dict):
-    archive = _Archive(file, str(name), map_location, mapped)
-    content = io.BytesIO(archive.read("data.pkl"))
+    name = str(name)
+    content: Any
+    source: Any
+    if is_legacy(_head(file, name)):
+        if mapped:
+            raise RuntimeError(f"{name} is in PyTorch's format before 1.6, which cannot be mapped\n  hint: mmap=False")
+        content = file
+        source = LegacyFile(file, name, lambda storage, location: _placed(storage, location, map_location, name))
+    else:
+        source = _Archive(file, name, map_location, mapped)
+        content = io.BytesIO(source.read("data.pkl"))
     if not weights_only:
-        return _full_unpickler(pickle_module or pickle, archive)(content, **args).load()
-    try:
-        return RestrictedUnpickler(content, _look_up, archive.storage, tuple(_safe.values()), **args).load()
-    except pickle.UnpicklingError as error:
-        raise pickle.UnpicklingError(f"{name} was refused: {error}") from None
+        result = _full_unpickler(pickle_module or pickle, source)(content, **args).load()
+    else:
+        try:
+            result = RestrictedUnpickler(content, _look_up, source.storage, tuple(_safe.values()), **args).load()
+        except pickle.UnpicklingError as error:
+            raise pickle.UnpicklingError(f"{name} was refused: {error}") from None
+    if content is file:
+        source.fill()
+    return result
 
 
 class _Archive:
@@ -346,7 +360,6 @@ class _Archive:
         import zipfile
 
         self.file, self.name, self.map_location = file, name, map_location
-        _refuse_foreign(file, name)
         try:
             self.zip = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, ValueError, OverflowError, NotImplementedError) as error:
@@ -393,7 +406,7 @@ class _Archive:
                 raise pickle.UnpicklingError(f"{self.name} gives storage {key} two types: {known.name}, {kind.name}")
             return storage
         flat = self._flat(f"data/{key}", kind.kind or rushlight.uint8, count)
-        storage = self._placed(Storage(flat), location)
+        storage = _placed(Storage(flat), location, self.map_location, self.name)
         self.storages[key] = storage, kind
         return storage
 
@@ -459,29 +472,30 @@ class _Archive:
         if info.CRC and zlib.crc32(view) != info.CRC:
             raise RuntimeError(f"{self.name} is damaged: record {record} does not match its checksum")
 
-    def _placed(self, storage: Storage, location: str) -> Storage:
-        wanted = self.map_location
-        if callable(wanted) and not isinstance(wanted, (str, device)):
-            result = wanted(storage, location)
-            if result is not None:
-                return result
-        elif isinstance(wanted, dict):
-            location = str(wanted.get(location, location))
-        elif wanted is not None:
-            location = str(wanted)
-        if str(storage.flat.device) == location:
-            return storage
-        try:
-            return storage.to(location)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            raise RuntimeError(
-                f"{self.name} holds tensors of device {location!r}, which is not available here: {error}\n"
-                '  hint: load(..., map_location="cpu")'
-            ) from None
+
+def _placed(storage: Storage, location: str, wanted, name: str) -> Storage:
+    """The storage on the device that `wanted`, load's `map_location`, names for it."""
+    if callable(wanted) and not isinstance(wanted, (str, device)):
+        result = wanted(storage, location)
+        if result is not None:
+            return result
+    elif isinstance(wanted, dict):
+        location = str(wanted.get(location, location))
+    elif wanted is not None:
+        location = str(wanted)
+    if str(storage.flat.device) == location:
+        return storage
+    try:
+        return storage.to(location)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise RuntimeError(
+            f"{name} holds tensors of device {location!r}, which is not available here: {error}\n"
+            '  hint: load(..., map_location="cpu")'
+        ) from None
 
 
-def _refuse_foreign(file: IO[bytes], name: str) -> None:
-    """Says what a file is if it is no zip archive."""
+def _head(file: IO[bytes], name: str) -> bytes:
+    """How the file begins. Raises an error saying what it is if it is none written by save()."""
     start = file.tell()
     head = file.read(512)
     file.seek(start)
@@ -491,15 +505,13 @@ def _refuse_foreign(file: IO[bytes], name: str) -> None:
         file.seek(start)
         hint = "\n  hint: the position is at the end of the file; file.seek(0) first" if size else ""
         raise EOFError(f"{name}: nothing to read at position {start} of {size} bytes{hint}")
-    if head[:2] == b"PK":
-        return
+    if head[:2] == b"PK" or is_legacy(head):
+        return head
     text = head.lstrip().lower()
     if text.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
         what, hint = "a web page, not a checkpoint", "the download gave an error or a login page; look at it"
     elif head[257:262] == b"ustar":
         what, hint = "a tar archive (PyTorch's format before 0.1.10, or another)", "re-save it with a newer torch.save"
-    elif head[:2] == b"\x80\x02" and b"\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19" in head[:20]:
-        what, hint = "in PyTorch's format before 1.6", "re-save it: torch.save(torch.load(file), file)"
     elif head[:1] == b"\x80" and 2 <= head[1] <= 5:
         what, hint = "a bare pickle, not an archive", "pickle.load reads it, if you trust it"
     elif head[:2] == b"\x1f\x8b":
@@ -533,7 +545,7 @@ def _torch_global(module: str, name: str):
     raise pickle.UnpicklingError(f"the file needs {key}, which Rushlight does not have")
 
 
-def _full_unpickler(module, archive: _Archive) -> type:
+def _full_unpickler(module, source: _Archive | LegacyFile) -> type:
     """An unpickler without restrictions, from the standard module or one the user gave."""
 
     class Unpickler(module.Unpickler):
@@ -543,7 +555,7 @@ def _full_unpickler(module, archive: _Archive) -> type:
             return super().find_class(where, name)
 
         def persistent_load(self, reference):
-            return archive.storage(reference)
+            return source.storage(reference)
 
     return Unpickler
 

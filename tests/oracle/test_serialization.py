@@ -53,6 +53,15 @@ def test_exchange(writer, reader, options, tmp_path):
     assert loaded["views"][0][0, 0].item() == loaded["state"]["bias"][0].item() == -1
 
 
+@pytest.mark.parametrize("options", [{}, {"weights_only": False}, {"map_location": "cpu"}], ids=str)
+def test_the_format_before_1_6(options, tmp_path):
+    torch.save(content(torch), tmp_path / "a.pt", _use_new_zipfile_serialization=False)
+    loaded = rl.load(tmp_path / "a.pt", **options)
+    assert facts(loaded) == facts(content(rl))
+    loaded["views"][2][0, 0] = -1
+    assert loaded["views"][0][0, 0].item() == loaded["state"]["bias"][0].item() == -1
+
+
 @pytest.mark.parametrize("protocol", [2, 3, 4])
 def test_protocols(protocol):
     for writer, reader in ((rl, torch), (torch, rl)):
