@@ -36,6 +36,7 @@ PACKAGE_LAYERS = {
     "backends": {"core", "backends"},
     "multiprocessing": {"core", "multiprocessing"},
     "compat": {"core", "compat"},
+    "distributions": {"core", "nn", "distributions"},
     "nn": {"core", "_composites", "autograd", "utils", "nn"},
     "optim": {"core", "_composites", "autograd", "utils", "optim", "nn"},  # nn: swa_utils averages Modules
     "func": {"core", "nn", "func"},  # nn: functional_call calls Modules
