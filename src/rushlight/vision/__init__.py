@@ -1,8 +1,11 @@
 """Image datasets and transforms, with the names scripts know from torchvision."""
 
-from .._lazy import only as _only
-from . import datasets, transforms
+from .._lazy import lazily
 
-__all__ = ["datasets", "transforms"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import datasets, io, transforms, utils
 
-__getattr__ = _only(__name__)
+__all__ = ["datasets", "io", "transforms", "utils"]
+
+__getattr__, __dir__ = lazily(__name__, globals(), {name: name for name in __all__})

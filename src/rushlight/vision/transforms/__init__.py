@@ -2,7 +2,29 @@
 
 from ..._lazy import only as _only
 from . import functional
+from .augment import RandAugment, TrivialAugmentWide
+from .colors import (
+    ColorJitter,
+    ConvertImageDtype,
+    GaussianBlur,
+    Grayscale,
+    RandomAdjustSharpness,
+    RandomAutocontrast,
+    RandomEqualize,
+    RandomGrayscale,
+    RandomInvert,
+    RandomPosterize,
+    RandomSolarize,
+)
 from .functional import InterpolationMode
+from .regions import (
+    FiveCrop,
+    RandomAffine,
+    RandomErasing,
+    RandomPerspective,
+    RandomResizedCrop,
+    TenCrop,
+)
 from .transforms import (
     CenterCrop,
     Compose,
@@ -23,6 +45,25 @@ from .transforms import (
 )
 
 __all__ = [
+    "RandAugment",
+    "TrivialAugmentWide",
+    "ColorJitter",
+    "ConvertImageDtype",
+    "GaussianBlur",
+    "Grayscale",
+    "RandomAdjustSharpness",
+    "RandomAutocontrast",
+    "RandomEqualize",
+    "RandomGrayscale",
+    "RandomInvert",
+    "RandomPosterize",
+    "RandomSolarize",
+    "FiveCrop",
+    "RandomAffine",
+    "RandomErasing",
+    "RandomPerspective",
+    "RandomResizedCrop",
+    "TenCrop",
     "CenterCrop",
     "Compose",
     "InterpolationMode",
