@@ -11,6 +11,7 @@ from math import e, inf, nan, pi
 
 from . import _tensor, autograd, overrides, random
 from ._C import OutOfMemoryError, Tensor, device, dtype
+from ._composites.contraction import *  # noqa: F403
 from ._composites.reduction import *  # noqa: F403
 from ._composites.shape import *  # noqa: F403
 from ._creation import (

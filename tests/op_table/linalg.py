@@ -131,7 +131,35 @@ def linear_errors(g: Gen) -> Iterator[Error]:
     yield E(TypeError, g(2, 3), "text")
 
 
+def tensordot_samples(g: Gen) -> Iterator[Sample]:
+    yield S(g(2, 3), g(3, 4), 1)
+    yield S(g(2, 2, 3), g(2, 3, 2))
+    yield S(g(2), g(3), 0)
+    yield S(g(3, 4, 2), g(4, 3, 2), dims=([1, 0], [0, 1]))
+    yield S(g(2, 3), g(4, 3), ((-1,), (1,)))
+    yield N(g(2, 0), g(0, 3), dims=1)
+    yield N(g(), g(2), dims=0)
+
+
+def tensordot_errors(g: Gen) -> Iterator[Error]:
+    for dims in (-1, 3, ((1,), (0, 1)), ((1, 1), (0, 0)), ((1,), (1,)), "x"):
+        yield E(RuntimeError, g(2, 3), g(3, 4), dims)
+    yield E(IndexError, g(2, 3), g(3, 4), ((2,), (0,)))
+    yield E(ValueError, g(2, 3), g(3, 4), ([1],))
+    if g.dtype == "float64":
+        yield E(RuntimeError, g(2, 3), g(3, 4).astype("float32"), 1)
+
+
 LINALG = [
+    Op(
+        "tensordot",
+        tensordot_samples,
+        lambda a, b, dims=2: np.tensordot(a, b, dims),
+        grad=True,
+        errors=tensordot_errors,
+        dtypes=(*FLOATS, "int64", "int32"),
+        out=True,
+    ),
     Op("matmul", matmul_samples, np.matmul, **PRODUCT).but(
         errors=product_errors(((2, 3), (2, 3)), ((), (3,)), ((3,), ()), ((3,), (4,)), ((2, 2, 3), (3, 3, 2)))
     ),
