@@ -36,4 +36,5 @@ from .loss import (
 from .module import Module
 from .normalization import LayerNorm
 from .pooling import AvgPool2d, MaxPool2d
+from .rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .sparse import Embedding

@@ -1,6 +1,7 @@
-"""Helpers for parameters and their gradients."""
+"""Helpers for parameters, their gradients, and batches of sequences."""
 
 from ..._lazy import lazily
+from . import rnn
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 
