@@ -10,6 +10,7 @@ import rushlight as rl
 from .. import _C
 from .._lazy import only as _only
 from .._warnings import warn
+from ._attention import multi_head_attention_forward, scaled_dot_product_attention  # noqa: F401
 from ._reduction import code as _reduction_code
 
 linear = _C.linear
