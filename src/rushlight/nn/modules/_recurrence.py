@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import rushlight as rl
 
+from ... import _C
+
 # A cell takes a step's input product, the state before it as a tuple of tensors (batch, size), the recurrent weights
 # transposed (hidden, gates), their bias or None, and the transposed projection or None. It returns the state after it,
 # the output first.
@@ -20,9 +22,7 @@ def _relu(x, state, weight, bias, projection):
 def _lstm(x, state, weight, bias, projection):
     """Hochreiter and Schmidhuber 1997, with forget gates (Gers et al. 2000)."""
     h, c = state
-    i, f, g, o = rl.addmm(x, h, weight).chunk(4, 1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    h = o.sigmoid() * c.tanh()
+    h, c = _C._lstm_cell(rl.addmm(x, h, weight), c)
     return (h if projection is None else h @ projection), c
 
 
@@ -30,10 +30,7 @@ def _gru(x, state, weight, bias, projection):
     """Cho et al. 2014; the reset gate applies after the product, so that its bias is apart from the input's."""
     (h,) = state
     y = h @ weight if bias is None else rl.addmm(bias, h, weight)
-    size = h.shape[1]
-    r, z = (x[:, : 2 * size] + y[:, : 2 * size]).sigmoid().chunk(2, 1)
-    n = (x[:, 2 * size :] + r * y[:, 2 * size :]).tanh()
-    return (n + z * (h - n),)
+    return (_C._gru_cell(x, y, h),)
 
 
 CELLS = {"RNN_TANH": _tanh, "RNN_RELU": _relu, "LSTM": _lstm, "GRU": _gru}
