@@ -180,6 +180,48 @@ def test_cell(kind, bias, relu):
         close(got, wanted)
 
 
+STEPS = {"LSTM": (rl._C._lstm_cell, [(3, 20), (3, 5)]), "GRU": (rl._C._gru_cell, [(3, 15), (3, 15), (3, 5)])}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("cell, shapes", STEPS.values(), ids=STEPS)
+def test_fused_step(cell, shapes, dtype):
+    """Like NumPy; and the gradient that will be differentiated again is the fused one."""
+    kind = next(k for k, v in STEPS.items() if v[0] is cell)
+    exact = [rl.randn(s, dtype=rl.float64).to(getattr(rl, dtype)) for s in shapes]
+    inputs = [t.detach().requires_grad_() for t in exact]
+    results = cell(*inputs)
+    results = results if isinstance(results, tuple) else (results,)
+    x, *rest = (t.double().numpy() for t in exact)
+    eye = np.eye(20 if kind == "LSTM" else 15)
+    if kind == "LSTM":
+        expected = step(kind, x, [np.zeros((3, 20)), rest[0]], {"weight_ih": eye, "weight_hh": eye})
+    else:
+        z = sigmoid(x[:, 5:10] + rest[0][:, 5:10])
+        n = np.tanh(x[:, 10:] + sigmoid(x[:, :5] + rest[0][:, :5]) * rest[0][:, 10:])
+        expected = [(1 - z) * n + z * rest[1]]
+    tolerance = {"float64": 1e-12, "float32": 1e-6, "float16": 2e-3, "bfloat16": 2e-2}[dtype]
+    for a, b in zip(results, expected, strict=True):
+        assert a.dtype == inputs[0].dtype
+        np.testing.assert_allclose(a.double().detach().numpy(), b, rtol=tolerance, atol=tolerance)
+    for result in results:
+        fused = rl.autograd.grad(result.sum(), inputs, retain_graph=True)
+        composed = rl.autograd.grad(result.sum(), inputs, create_graph=True)
+        for a, b in zip(fused, composed, strict=True):
+            np.testing.assert_allclose(
+                a.double().numpy(), b.double().detach().numpy(), rtol=2 * tolerance, atol=2 * tolerance
+            )
+    wide = [t.t().contiguous().t() for t in exact]
+    for a, b in zip(results, cell(*wide) if kind == "LSTM" else (cell(*wide),), strict=True):
+        assert a.equal(b)
+    meta = cell(*(t.to("meta") for t in exact))
+    assert (meta[0] if kind == "LSTM" else meta).shape == (3, 5)
+    with pytest.raises(RuntimeError, match=rf"\(3, {shapes[0][1]}\) do not fit a state of shape \(2, 5\)"):
+        cell(*exact[:-1], exact[-1][:2])
+    with pytest.raises(RuntimeError, match="dtypes differ"):
+        cell(*exact[:-1], exact[-1].to(rl.float32 if dtype != "float32" else rl.float64))
+
+
 def test_a_cell_is_one_step_of_its_layer():
     for kind in MODES:
         layer, cell = MODES[kind](3, 4), CELLS[kind](3, 4)
