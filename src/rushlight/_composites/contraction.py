@@ -51,6 +51,8 @@ def einsum(*args):
     if isinstance(args[0], Tensor):
         operands, inputs, output = _from_lists(args)
     else:
+        if not isinstance(args[0], str):
+            raise TypeError(f"einsum(): the equation must be a str, not {type(args[0]).__name__}")
         operands = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
         inputs, output = _from_equation(args[0], len(operands))
     for i, t in enumerate(operands):
@@ -76,6 +78,11 @@ def _places(labels, order):
     return [labels.index(s) for s in order if s in labels]
 
 
+def _permuted(t, labels, order):
+    places = _places(labels, order)
+    return t if places == sorted(places) else t.permute(places)
+
+
 def _from_lists(args):
     """Operands, their subscripts and the output's (or None), of einsum(a, [0, 1], b, [1, 2], [0, 2])."""
     output = _from_list(args[-1]) if len(args) % 2 else None
@@ -99,8 +106,6 @@ def _from_list(subscripts):
 
 def _from_equation(equation, count):
     """The operands' subscripts and the output's (or None), of "ij,jk->ik"."""
-    if not isinstance(equation, str):
-        raise TypeError(f"einsum(): the equation must be a str, not {type(equation).__name__}")
     left, arrow, right = equation.partition("->")
     parts = left.split(",")
     if len(parts) != count:
@@ -223,8 +228,8 @@ def _product(x, labels, y, others, needed, order):
 
     if left and right and order.index(right[0]) < order.index(left[0]):
         x, labels, left, y, others, right = y, others, right, x, labels, left
-    x = x.permute(_places(labels, [*batch, *left, *summed]))
-    y = y.permute(_places(others, [*batch, *summed, *right]))
+    x = _permuted(x, labels, [*batch, *left, *summed])
+    y = _permuted(y, others, [*batch, *summed, *right])
     of_batch, of_left, inner = _split(x.shape, len(batch), len(left))
     of_right = y.shape[len(batch) + len(summed) :]
     n, rows, columns, k = (_count(shape) for shape in (of_batch, of_left, of_right, inner))
@@ -233,7 +238,7 @@ def _product(x, labels, y, others, needed, order):
     else:
         product = _C.mm(x.reshape(rows, k), y.reshape(k, columns))
     product, labels = product.reshape([*of_batch, *of_left, *of_right]), [*batch, *left, *right]
-    return product.permute(_places(labels, order)), [s for s in order if s in labels]
+    return _permuted(product, labels, order), [s for s in order if s in labels]
 
 
 def _split(shape, first, second):
