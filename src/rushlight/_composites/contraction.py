@@ -49,28 +49,80 @@ def einsum(*args):
             "einsum(): must specify the equation string and at least one operand, or operands and their subscripts"
         )
     if isinstance(args[0], Tensor):
-        operands, inputs, output = _from_lists(args)
+        subscripts, operands = _split_lists(args)
     else:
-        if not isinstance(args[0], str):
-            raise TypeError(f"einsum(): the equation must be a str, not {type(args[0]).__name__}")
+        subscripts = args[0]
         operands = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
-        inputs, output = _from_equation(args[0], len(operands))
+        if not isinstance(subscripts, str):
+            raise TypeError(f"einsum(): the equation must be a str, not {type(subscripts).__name__}")
     for i, t in enumerate(operands):
         if not isinstance(t, Tensor):
             raise TypeError(f"einsum(): operand {i} must be a Tensor, not {type(t).__name__}")
 
-    sizes: dict[int, int] = {}
-    terms = [_resolve(i, t, labels, sizes) for i, (t, labels) in enumerate(zip(operands, inputs, strict=True))]
-    result = _expand_output(output, inputs, sizes)
+    key = (subscripts, *[t.shape for t in operands])
+    plan = _plans.get(key)
+    if plan is None:
+        if len(_plans) >= _MOST_PLANS:
+            _plans.clear()
+        plan = _plans[key] = _plan(subscripts, key[1:])
+    first, pairs, summed = plan
+    x = _taken(operands[0], first)
+    for t, (taken, swapped, for_x, for_y, multiply, shape, places) in zip(operands[1:], pairs, strict=True):
+        y = _taken(t, taken)
+        if swapped:
+            x, y = y, x
+        x = multiply(_made_ready(x, for_x), _made_ready(y, for_y)).reshape(shape)
+        if places:
+            x = x.permute(places)
+    return x.sum(summed) if summed else x
 
+
+_plans: dict = {}  # what was worked out for subscripts and shapes
+_MOST_PLANS = 256
+
+
+def _taken(t, how):
+    """An operand with every subscript once, in the order in which results are made."""
+    diagonals, places = how
+    for d, e in diagonals:
+        t = t.diagonal(0, d, e).movedim(-1, d)  # into the place of the first
+    return t.permute(places)
+
+
+def _made_ready(t, how):
+    """What goes into a product, in the shape that it takes there."""
+    squeezed, summed, places, shape = how
+    if squeezed:
+        t = t.squeeze(squeezed)
+    if summed:
+        t = t.sum(summed, dtype=t.dtype)
+    if places:
+        t = t.permute(places)
+    return t.reshape(shape)
+
+
+def _plan(subscripts, shapes):
+    """How to take the first operand; a product for each of the others; dimensions to sum over at the end."""
+    if isinstance(subscripts, str):
+        inputs, output = _from_equation(subscripts, len(shapes))
+    else:
+        inputs, output = subscripts
+    sizes: dict[int, int] = {}
+    terms = [_resolve(i, shape, labels, sizes) for i, (shape, labels) in enumerate(zip(shapes, inputs, strict=True))]
+    result = _expand_output(output, inputs, sizes)
     # In the output's order from the start, so that results lie in memory as they are to be returned.
     order = [*result, *sorted(sizes.keys() - set(result))]
-    terms = [(t.permute(_places(labels, order)), [s for s in order if s in labels]) for t, labels in terms]
-    x, labels = terms[0]
-    for i, (y, others) in enumerate(terms[1:], 2):
-        needed = set(result).union(*(later for _, later in terms[i:]))
-        x, labels = _product(x, labels, y, others, needed, order)
-    return _sum_out(x, labels, set(result), None)[0]
+    taken, operands = [], []
+    for labels, shape, diagonals in terms:
+        places = _places(labels, order)
+        taken.append((diagonals, places))
+        operands.append(_Operand([labels[d] for d in places], [shape[d] for d in places]))
+    x, pairs = operands[0], []
+    for i, y in enumerate(operands[1:], 1):
+        needed = set(result).union(*(later.labels for later in operands[i + 1 :]))
+        x, product = _plan_product(x, y, needed, order)
+        pairs.append((taken[i], *product))
+    return taken[0], pairs, [d for d, s in enumerate(x.labels) if s not in result]
 
 
 def _places(labels, order):
@@ -78,16 +130,72 @@ def _places(labels, order):
     return [labels.index(s) for s in order if s in labels]
 
 
-def _permuted(t, labels, order):
+class _Operand:
+    """Subscripts and sizes of the dimensions of an operand or a product, all in one order."""
+
+    def __init__(self, labels, shape):
+        self.labels, self.shape = labels, shape
+
+    def size(self, label):
+        return self.shape[self.labels.index(label)]
+
+    def without(self, dropped):
+        """Takes dimensions out; returns where they stood."""
+        places = [d for d, s in enumerate(self.labels) if s in dropped]
+        self.shape = [n for n, s in zip(self.shape, self.labels, strict=True) if s not in dropped]
+        self.labels = [s for s in self.labels if s not in dropped]
+        return places
+
+    def wider_in(self, other):
+        """Subscripts of size 1 here and of another one there: they broadcast."""
+        return [s for s in self.labels if s in other.labels and self.size(s) == 1 != other.size(s)]
+
+
+def _plan_product(x, y, needed, order):
+    """The product of two operands, summed over subscripts that are not in ``needed``: it, and how to come by it."""
+    x, y = _Operand(x.labels, x.shape), _Operand(y.labels, y.shape)
+    wide_x, wide_y = x.wider_in(y), y.wider_in(x)
+    squeezed_x, squeezed_y = x.without(wide_x), y.without(wide_y)
+    summed_x = x.without([s for s in x.labels if s not in needed and s not in y.labels])
+    summed_y = y.without([s for s in y.labels if s not in needed and s not in x.labels])
+    batch = [s for s in x.labels if s in y.labels and s in needed]
+    summed = [s for s in x.labels if s in y.labels and s not in needed]
+    left = [s for s in x.labels if s not in y.labels]
+    right = [s for s in y.labels if s not in x.labels]
+    if not summed:
+        labels = [s for s in order if s in x.labels or s in y.labels]
+        shape_x, shape_y = ([t.size(s) if s in t.labels else 1 for s in labels] for t in (x, y))
+        shape = [(x if s in x.labels else y).size(s) for s in labels]
+        for_x, for_y = (squeezed_x, summed_x, None, shape_x), (squeezed_y, summed_y, None, shape_y)
+        return _Operand(labels, shape), (False, for_x, for_y, _C.mul, shape, None)
+
+    swapped = bool(left and right and order.index(right[0]) < order.index(left[0]))
+    if swapped:
+        x, squeezed_x, summed_x, left, y, squeezed_y, summed_y, right = (
+            y, squeezed_y, summed_y, right, x, squeezed_x, summed_x, left
+        )  # fmt: skip
+    n, rows, columns, k = (_count(map(t.size, part)) for t, part in ((x, batch), (x, left), (y, right), (x, summed)))
+    multiply, lead = (_C.bmm, [n]) if batch else (_C.mm, [])
+    for_x = squeezed_x, summed_x, _turned(x.labels, [*batch, *left, *summed]), [*lead, rows, k]
+    for_y = squeezed_y, summed_y, _turned(y.labels, [*batch, *summed, *right]), [*lead, k, columns]
+    labels = [*batch, *left, *right]
+    sizes = {s: t.size(s) for t in (x, y) for s in t.labels}
+    product = _Operand([s for s in order if s in labels], [sizes[s] for s in order if s in labels])
+    shape = [sizes[s] for s in labels]
+    return product, (swapped, for_x, for_y, multiply, shape, _turned(labels, order))
+
+
+def _turned(labels, order):
+    """Where the subscripts stand that come in this order; None where they come in it already."""
     places = _places(labels, order)
-    return t if places == sorted(places) else t.permute(places)
+    return None if places == sorted(places) else places
 
 
-def _from_lists(args):
-    """Operands, their subscripts and the output's (or None), of einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+def _split_lists(args):
+    """Subscripts (those of operands, and the output's or None) and operands of einsum(a, [0, 1], b, [1, 2], [0, 2])."""
     output = _from_list(args[-1]) if len(args) % 2 else None
     operands, lists = args[0 : len(args) // 2 * 2 : 2], args[1::2]
-    return operands, [_from_list(subscripts) for subscripts in lists], output
+    return (tuple(_from_list(subscripts) for subscripts in lists), output), operands
 
 
 def _from_list(subscripts):
@@ -101,7 +209,7 @@ def _from_list(subscripts):
             raise ValueError(f"einsum(): subscript {s!r} in a list is not within the valid range [0, {len(_LETTERS)})")
     if (count := subscripts.count(Ellipsis)) > 1:
         raise RuntimeError(f"einsum(): {count} ellipses in {list(subscripts)}, but there may be one")
-    return list(subscripts)
+    return tuple(subscripts)
 
 
 def _from_equation(equation, count):
@@ -136,39 +244,40 @@ def _name(label):
     return f"subscript '{_LETTERS[label]}'" if label >= 0 else f"dimension {label} of the ellipsis"
 
 
-def _resolve(i, t, labels, sizes):
-    """The operand with every subscript once, and its subscripts; notes their sizes in ``sizes``."""
-    covered = t.dim() - sum(s is not Ellipsis for s in labels)
+def _resolve(i, shape, labels, sizes):
+    """Subscripts, each once, their sizes, and what diagonals to take of operand ``i``; notes sizes in ``sizes``."""
+    given = tuple(shape)
+    covered = len(shape) - sum(s is not Ellipsis for s in labels)
     if covered < 0 or (covered and Ellipsis not in labels):
         raise RuntimeError(
-            f"einsum(): the number of subscripts ({t.dim() - covered}) does not match the number of dimensions "
-            f"({t.dim()}) of operand {i} with shape {tuple(t.shape)}"
+            f"einsum(): the number of subscripts ({len(shape) - covered}) does not match the number of dimensions "
+            f"({len(shape)}) of operand {i} with shape {given}"
             + ("\n  hint: an ellipsis (...) stands for dimensions without a subscript" if covered > 0 else "")
         )
-    labels = _spread(labels, covered)
+    labels, shape, diagonals = _spread(labels, covered), list(shape), []
     d = 0
     while d < len(labels):
         again = labels.index(labels[d])
         if again == d:
             d += 1
             continue
-        if t.shape[again] != t.shape[d]:
+        if shape[again] != shape[d]:
             raise RuntimeError(
-                f"einsum(): {_name(labels[d])} is repeated for operand {i} with shape {tuple(t.shape)}, "
-                f"but the sizes don't match, {t.shape[d]} != {t.shape[again]}"
+                f"einsum(): {_name(labels[d])} is repeated for operand {i} with shape {given}, "
+                f"but the sizes don't match, {shape[d]} != {shape[again]}"
             )
-        t = t.diagonal(0, again, d).movedim(-1, again)
-        del labels[d]
-    for s, size in zip(labels, t.shape, strict=True):
+        diagonals.append((again, d))
+        del labels[d], shape[d]
+    for s, size in zip(labels, shape, strict=True):
         seen = sizes.setdefault(s, size)
         if seen == 1:
             sizes[s] = size
         elif size not in (1, seen):
             raise RuntimeError(
-                f"einsum(): {_name(s)} has size {size} in operand {i} with shape {tuple(t.shape)}, "
+                f"einsum(): {_name(s)} has size {size} in operand {i} with shape {given}, "
                 f"which does not broadcast with its size {seen} before"
             )
-    return t, labels
+    return labels, shape, diagonals
 
 
 def _spread(labels, covered):
@@ -191,58 +300,6 @@ def _expand_output(output, inputs, sizes):
         if s not in sizes:
             raise RuntimeError(f"einsum(): output {_name(s)} does not appear in any operand's subscripts")
     return output
-
-
-def _sum_out(x, labels, needed, dtype):
-    dims = [d for d, s in enumerate(labels) if s not in needed]
-    return (x.sum(dims, dtype=dtype), [s for s in labels if s in needed]) if dims else (x, labels)
-
-
-def _without_broadcast(x, labels, y, others):
-    """Takes dimensions of size 1 out of ``x`` where ``y`` has a larger one of the same subscript."""
-    for d in range(len(labels) - 1, -1, -1):
-        s = labels[d]
-        if x.shape[d] == 1 and s in others and y.shape[others.index(s)] != 1:
-            x, labels = x.squeeze(d), [*labels[:d], *labels[d + 1 :]]
-    return x, labels
-
-
-def _product(x, labels, y, others, needed, order):
-    """The product of two operands, summed over subscripts that are not in ``needed``."""
-    whole, its_labels = x, labels
-    x, labels = _without_broadcast(x, labels, y, others)
-    y, others = _without_broadcast(y, others, whole, its_labels)
-    x, labels = _sum_out(x, labels, needed.union(others), x.dtype)
-    y, others = _sum_out(y, others, needed.union(labels), y.dtype)
-    batch = [s for s in labels if s in others and s in needed]
-    summed = [s for s in labels if s in others and s not in needed]
-    left = [s for s in labels if s not in others]
-    right = [s for s in others if s not in labels]
-    if not summed:
-        union = [s for s in order if s in labels or s in others]
-        x, y = (
-            t.reshape([t.shape[own.index(s)] if s in own else 1 for s in union])
-            for t, own in ((x, labels), (y, others))
-        )
-        return x * y, union
-
-    if left and right and order.index(right[0]) < order.index(left[0]):
-        x, labels, left, y, others, right = y, others, right, x, labels, left
-    x = _permuted(x, labels, [*batch, *left, *summed])
-    y = _permuted(y, others, [*batch, *summed, *right])
-    of_batch, of_left, inner = _split(x.shape, len(batch), len(left))
-    of_right = y.shape[len(batch) + len(summed) :]
-    n, rows, columns, k = (_count(shape) for shape in (of_batch, of_left, of_right, inner))
-    if batch:
-        product = _C.bmm(x.reshape(n, rows, k), y.reshape(n, k, columns))
-    else:
-        product = _C.mm(x.reshape(rows, k), y.reshape(k, columns))
-    product, labels = product.reshape([*of_batch, *of_left, *of_right]), [*batch, *left, *right]
-    return _permuted(product, labels, order), [s for s in order if s in labels]
-
-
-def _split(shape, first, second):
-    return shape[:first], shape[first : first + second], shape[first + second :]
 
 
 def _count(shape):
