@@ -236,7 +236,7 @@ ERRORS = [
     (lambda: MHA(X[0, 0], X, X), AssertionError, r"received 1-D query \(8,\)"),
     (lambda: MHA(X, X[0], X[0]), AssertionError, r"For batched \(3-D\) query.*2-D \(3, 8\)"),
     (lambda: MHA(X[0], X, X), AssertionError, r"For unbatched \(2-D\) query"),
-    (lambda: MHA(X[..., :7], X, X), AssertionError, "embedding dimension of 8, but got 7"),
+    (lambda: MHA(X[..., :7], X, X), AssertionError, r"embedding dimension of 8, but query is \(5, 3, 7\)"),
     (lambda: MHA(X, X, X[:4]), AssertionError, r"key shape \(5, 3, 8\) does not match value shape \(4, 3, 8\)"),
     (lambda: MHA(X, X[:, :2], X[:, :2]), RuntimeError, "other batch sizes\n.*hint.*batch_first"),
     (lambda: nn.MultiheadAttention(8, 2, kdim=3)(X, X, X), AssertionError, r"key weights shape of \(8, 8\)"),

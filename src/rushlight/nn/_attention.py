@@ -66,7 +66,9 @@ def scaled_dot_product_attention(
         bias = None
     else:
         bias, nowhere = _bias_of(attn_mask, query)
-    scores = (query * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)).matmul(key.transpose(-2, -1))
+    if scale is None:
+        scale = 1 / math.sqrt(max(query.shape[-1], 1))
+    scores = (query * scale).matmul(key.transpose(-2, -1))
     if bias is not None:
         scores.add_(bias)
     weights = _C.softmax(scores, -1)
@@ -81,10 +83,10 @@ def _check_operands(query, key, value):
     for name, t in (("query", query), ("key", key), ("value", value)):
         if not isinstance(t, Tensor):
             raise TypeError(f"scaled_dot_product_attention: {name} must be a Tensor, not {type(t).__name__}")
-    shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
+    shapes = lambda: f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if min(query.dim(), key.dim(), value.dim()) < 2:
         raise RuntimeError(
-            f"scaled_dot_product_attention: expected at least 2 dimensions (length, features), got {shapes}"
+            f"scaled_dot_product_attention: expected at least 2 dimensions (length, features), got {shapes()}"
         )
     if not query.dtype == key.dtype == value.dtype:
         raise RuntimeError(
@@ -95,8 +97,8 @@ def _check_operands(query, key, value):
         raise RuntimeError(f"scaled_dot_product_attention: expected a floating point dtype, got {query.dtype}")
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise RuntimeError(
-            f"scaled_dot_product_attention: query and key must have as many features, key and value the same length; "
-            f"got {shapes}"
+            "scaled_dot_product_attention: query and key must have as many features, key and value the same length; "
+            f"got {shapes()}"
         )
 
 
@@ -203,18 +205,21 @@ def multi_head_attention_forward(
     head_dim = embed_dim // num_heads
     _require(
         embed_dim == embed_dim_to_check,
-        f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}: query {tuple(query.shape)}",
+        lambda: f"was expecting embedding dimension of {embed_dim_to_check}, but query is {tuple(query.shape)}",
     )
-    _require(head_dim * num_heads == embed_dim, f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    _require(head_dim * num_heads == embed_dim, lambda: f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
 
     if use_separate_proj_weight:
         _require(
             key.shape[:2] == value.shape[:2],
-            f"key's sequence and batch dims {tuple(key.shape[:2])} do not match value's {tuple(value.shape[:2])}",
+            lambda: (
+                f"key's sequence and batch dims {tuple(key.shape[:2])} do not match value's {tuple(value.shape[:2])}"
+            ),
         )
     else:
         _require(
-            key.shape == value.shape, f"key shape {tuple(key.shape)} does not match value shape {tuple(value.shape)}"
+            key.shape == value.shape,
+            lambda: f"key shape {tuple(key.shape)} does not match value shape {tuple(value.shape)}",
         )
     if key.shape[1] != batch:
         raise RuntimeError(
@@ -226,7 +231,9 @@ def multi_head_attention_forward(
 
     extra = 0
     if bias_k is not None and bias_v is not None:
-        _require(static_k is None and static_v is None, "bias_k and bias_v cannot be added to static key and value")
+        _require(
+            static_k is None and static_v is None, lambda: "bias_k and bias_v cannot be added to static key and value"
+        )
         k, v = (rl.cat([t, b.expand(1, batch, embed_dim)]) for t, b in ((k, bias_k), (v, bias_v)))
         extra += 1
     heads = lambda t: t.reshape(t.shape[0], batch, num_heads, head_dim).permute(1, 2, 0, 3)  # (batch, heads, length, _)
@@ -260,37 +267,43 @@ def multi_head_attention_forward(
 
 def _require(condition, message):
     if not condition:
-        raise AssertionError(f"multi_head_attention: {message}")
+        raise AssertionError(f"multi_head_attention: {message()}")
 
 
 def _check_batch(query, key, value, key_padding_mask, attn_mask, num_heads):
     """Whether the input comes as a batch; checks that all of it does or none."""
     _require(
         query.dim() in (2, 3),
-        f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query {tuple(query.shape)}",
+        lambda: (
+            f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query {tuple(query.shape)}"
+        ),
     )
     batched = query.dim() == 3
     kind = "batched (3-D)" if batched else "unbatched (2-D)"
     dims = query.dim()
     _require(
         key.dim() == value.dim() == dims,
-        f"For {kind} query, expected key and value to be {dims}-D but found {key.dim()}-D {tuple(key.shape)} and "
-        f"{value.dim()}-D {tuple(value.shape)}",
+        lambda: (
+            f"For {kind} query, expected key and value to be {dims}-D but found {key.dim()}-D {tuple(key.shape)} and "
+            f"{value.dim()}-D {tuple(value.shape)}"
+        ),
     )
     _require(
         key_padding_mask is None or key_padding_mask.dim() == dims - 1,
-        f"For {kind} query, expected key_padding_mask to be None or {dims - 1}-D but found "
-        f"{0 if key_padding_mask is None else tuple(key_padding_mask.shape)}",
+        lambda: (
+            f"For {kind} query, expected key_padding_mask to be None or {dims - 1}-D but found "
+            f"{tuple(key_padding_mask.shape)}"
+        ),
     )
     if attn_mask is not None:
         _require(
             attn_mask.dim() in (2, 3),
-            f"For {kind} query, expected attn_mask to be None, 2-D or 3-D but found {tuple(attn_mask.shape)}",
+            lambda: f"For {kind} query, expected attn_mask to be None, 2-D or 3-D but found {tuple(attn_mask.shape)}",
         )
         wanted = (num_heads, query.shape[0], key.shape[0])
         _require(
             batched or attn_mask.dim() == 2 or tuple(attn_mask.shape) == wanted,
-            f"Expected attn_mask shape to be {wanted} but got {tuple(attn_mask.shape)}",
+            lambda: f"Expected attn_mask shape to be {wanted} but got {tuple(attn_mask.shape)}",
         )
     return batched
 
@@ -302,7 +315,10 @@ def _project(query, key, value, weights, bias):
         biases = (None, None, None) if bias is None else bias.chunk(3)
         for name, t, w in zip(("query", "key", "value"), (query, key, value), weights, strict=True):
             wanted = (query.shape[-1], t.shape[-1])
-            _require(tuple(w.shape) == wanted, f"expecting {name} weights shape of {wanted}, but got {tuple(w.shape)}")
+            if tuple(w.shape) != wanted:
+                raise AssertionError(
+                    f"multi_head_attention: expecting {name} weights shape of {wanted}, but got {tuple(w.shape)}"
+                )
         return tuple(linear(t, w, b) for t, w, b in zip((query, key, value), weights, biases, strict=True))
     if key is value:
         if query is key:
@@ -319,7 +335,7 @@ def _project(query, key, value, weights, bias):
 def _static(t, name, batch, num_heads, head_dim):
     _require(
         t.shape[0] == batch * num_heads and t.shape[2] == head_dim,
-        f"expecting {name} of shape ({batch * num_heads}, length, {head_dim}), but got {tuple(t.shape)}",
+        lambda: f"expecting {name} of shape ({batch * num_heads}, length, {head_dim}), but got {tuple(t.shape)}",
     )
     return t.unflatten(0, (batch, num_heads))
 
@@ -349,8 +365,10 @@ def _merged_mask(attn_mask, key_padding_mask, q, source, extra):
         wanted = (batch, source - extra)
         _require(
             tuple(key_padding_mask.shape) == wanted,
-            f"Expected key_padding_mask of shape {wanted} (batch, length of key), but got "
-            f"{tuple(key_padding_mask.shape)}",
+            lambda: (
+                f"Expected key_padding_mask of shape {wanted} (batch, length of key), but got "
+                f"{tuple(key_padding_mask.shape)}"
+            ),
         )
         padding = _additive(key_padding_mask, "key_padding_mask", q.dtype).view(batch, 1, 1, source - extra)
         merged = padding if merged is None else merged + padding
@@ -363,7 +381,9 @@ def _additive(mask, name, dtype):
     """A mask to add to scores; bool ones are True where not to look."""
     if mask.dtype == rl.bool:
         return _minus_infinity(mask, dtype)
-    _require(mask.is_floating_point(), f"only bool and floating types of {name} are supported, got {mask.dtype}")
+    _require(
+        mask.is_floating_point(), lambda: f"only bool and floating types of {name} are supported, got {mask.dtype}"
+    )
     if mask.dtype != dtype:
         raise RuntimeError(f"multi_head_attention: {name} is of dtype {mask.dtype}, but the input of {dtype}")
     return mask
