@@ -27,6 +27,8 @@ TOO_LARGE: dict[str, Callable[[], Any]] = {
     "unflatten": lambda: matrix.unflatten(1, (2**62, 4)),
     "view": lambda: matrix.view(2**32, 2**32, -1),
     "as_strided": lambda: matrix.as_strided((3, 3), (MOST, MOST)),
+    "as_strided, offset": lambda: matrix.as_strided((1,), (1,), MOST),
+    "as_strided, offset and size": lambda: matrix.as_strided((2,), (1,), MOST),
     "resize_": lambda: torch.zeros(3)[1:].resize_(MOST),
     "arange": lambda: torch.arange(-(2**63), MOST),
     "conv2d, padding and stride": lambda: F.conv2d(image, kernel, padding=2**60, stride=2**60),
@@ -167,6 +169,12 @@ def test_fill_of_a_tensor_has_a_gradient() -> None:
     filled = torch.zeros(3).fill_(v)
     filled.sum().backward()
     assert filled.tolist() == [2, 2, 2] and v.grad is not None and v.grad.item() == 3
+
+
+def test_backward_of_an_empty_view_beyond_memory() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    x.as_strided((0, 2), (1, 1), MOST).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
 def test_backward_of_roll() -> None:

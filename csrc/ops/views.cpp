@@ -46,7 +46,7 @@ struct AsStrided {
     }
     int64_t have = x.storage()->nbytes / x.itemsize();
     RL_CHECK(n == 0 || last < have, "as_strided: size ", size, " with stride ", stride, " and offset ", offset,
-             " needs ", last + 1, " elements of memory; the storage has ", have);
+             " reaches place ", last, " of memory; the storage has ", have, " elements");
     return alias(x, size, stride, offset);
   }
   Grads backward(Ctx&, Grads g) {
@@ -54,6 +54,7 @@ struct AsStrided {
     // shows a place several times, they share what it gathered.
     int64_t low = std::min(in_offset, offset), need = 1;
     auto reach = [&](const Dims& s, const Dims& st, int64_t at) {
+      if (product(s) == 0) return;  // wherever that is said to begin
       int64_t last = at - low;
       for (size_t i = 0; i < s.size(); i++) last += std::max<int64_t>(s[i] - 1, 0) * st[i];
       need = std::max(need, last + 1);
