@@ -261,8 +261,9 @@ def attempt(op: Op, odd: OddCall, log: TextIO) -> None:
     except DOCUMENTED as error:
         str(error), repr(error)
     except AttributeError as error:
-        # What is written in Python finds that an argument lacks what tensors have.
-        if isinstance(error.obj, torch.Tensor) or not given(error.obj, [args, kwargs]):
+        # What is written in Python finds that an argument lacks what tensors have, or what it has lacks it.
+        stranger = op.name.startswith("Tensor.") and not isinstance([*args, None][0], torch.Tensor)  # as self
+        if isinstance(error.obj, torch.Tensor) or not (stranger or given(error.obj, [args, kwargs])):
             raise
     except AssertionError as error:
         if "padding_idx" not in str(error):  # where PyTorch asserts
