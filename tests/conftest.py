@@ -3,11 +3,14 @@
 import faulthandler
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
 
 faulthandler.enable()
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # begun in the background by a shell; tests press Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)

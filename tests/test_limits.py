@@ -177,6 +177,21 @@ def test_backward_of_an_empty_view_beyond_memory() -> None:
     assert x.grad is not None and x.grad.tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8"])
+def test_scattered_integers_wrap_around(dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    values = np.array([limits.max, limits.max, limits.min, limits.max - 1, 3], dtype)
+    x = torch.from_numpy(values[:1].copy())
+    places, source = torch.zeros(5, dtype=torch.int64), torch.from_numpy(values)
+    with np.errstate(over="ignore"):
+        total = values[:1] + values.sum(dtype=dtype)
+        product = values[:1] * values.prod(dtype=dtype)
+    assert x.index_add(0, places, source).tolist() == total.tolist()
+    assert x.scatter_add(0, places, source).tolist() == total.tolist()
+    assert x.index_put((places,), source, accumulate=True).tolist() == total.tolist()
+    assert x.scatter_reduce(0, places, source, "prod").tolist() == product.tolist()
+
+
 def test_backward_of_roll() -> None:
     x = matrix.clone().requires_grad_()
     (x.roll(-(2**63), 1) * matrix).sum().backward()

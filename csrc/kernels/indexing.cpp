@@ -34,6 +34,9 @@ void visit_size(DType d, F&& f) {
 template <Combine how, class T>
 T combined(T a, T b) {
   if constexpr (std::is_same_v<T, bool>) return how == Combine::add || how == Combine::maximum ? (a || b) : (a && b);
+  // Integers wrap around.
+  else if constexpr (how == Combine::add && std::is_integral_v<T>) return T(uint64_t(a) + uint64_t(b));
+  else if constexpr (how == Combine::multiply && std::is_integral_v<T>) return T(uint64_t(a) * uint64_t(b));
   else if constexpr (how == Combine::add) return T(a + b);
   else if constexpr (how == Combine::multiply) return T(a * b);
   else if constexpr (how == Combine::minimum) return b != b || b < a ? b : a;
