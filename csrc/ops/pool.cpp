@@ -1,8 +1,8 @@
-// Two-dimensional pooling.
+// Pooling of images, and of lines, which are images of height one.
 #include "base/size_math.h"
 #include "base/unlocked.h"
 #include "kernels/cpu/pool2d.h"
-#include "ops/layout.h"
+#include "ops/pool_boxes.h"
 #include "ops/registry.h"
 
 namespace rushlight {
@@ -24,14 +24,6 @@ struct Window {
   Pair size, stride, padding, dilation;
   bool ceil_mode;
 };
-
-int64_t pooled_size(const char* op, int64_t extent, int64_t size, int64_t stride, int64_t padding, int64_t dilation,
-                    bool ceil_mode) {
-  const int64_t room = checked_add(op, extent, 2 * padding - dilation * (size - 1)) - 1;  // padding: at most half of it
-  int64_t out = (ceil_mode ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
-  if (ceil_mode && out > ceil_div(checked_add(op, extent, padding), stride)) out--;  // each window starts in the image
-  return out;
-}
 
 // Of images x (N, C, H, W).
 Pool2dShape pool_shape(const char* op, const Tensor& x, const Window& w) {
@@ -72,19 +64,6 @@ void check_images(const char* op, const Tensor& x, ErrorKind kind = ErrorKind::R
   if (x.dim() != 4 && x.dim() != 3) fail(kind, op, ": input must be (N, C, H, W) or (C, H, W), got shape ", x.sizes());
   RL_CHECK_KIND(x.is_floating(), NotImplemented, op, " is not implemented for ", x.dtype(),
                 hint("convert with .float()"));
-}
-
-// (C, H, W) as a batch of one, and back, without history.
-Tensor batch_of(const Tensor& x) {
-  if (x.dim() == 4) return x;
-  Dims sizes = x.sizes(), strides = x.strides();
-  sizes.insert(0, 1), strides.insert(0, wrapping_mul(sizes[1], strides[0]));
-  return alias(x, sizes, strides, x.offset());
-}
-Tensor first_of(const Tensor& batch) {
-  Dims sizes = batch.sizes(), strides = batch.strides();
-  sizes.erase(0), strides.erase(0);
-  return alias(batch, sizes, strides, batch.offset());
 }
 
 int64_t work_of(const Pool2dShape& s) { return saturating_product({s.n, s.c, s.h_out, s.w_out, s.kh, s.kw}) / 4; }
@@ -185,7 +164,7 @@ struct MaxPool2dWithIndices {
   std::tuple<Tensor, Tensor> forward(Ctx& ctx, const Tensor& input, IntSpan size, const OptInts& stride,
                                      IntSpan padding, IntSpan dilation, bool ceil_mode) {
     check_images("max_pool2d", input);
-    const Tensor batch = batch_of(input);
+    const Tensor batch = as_batch(input, 2);
     p.s = pool_shape("max_pool2d", batch, window_of("max_pool2d", size, stride, padding, dilation, ceil_mode));
     p.layout = prefers_channels_last(batch) ? Layout::channels_last : Layout::channels_first;
     const Dims shape{p.s.n, p.s.c, p.s.h_out, p.s.w_out};
@@ -199,8 +178,7 @@ struct MaxPool2dWithIndices {
     }
     ctx.save(indices);
     y = in_dtype_of(input, y);
-    if (input.dim() == 4) return {y, indices};
-    return {first_of(y), first_of(indices)};
+    return {unbatch(y, input.dim() == 3), unbatch(indices, input.dim() == 3)};
   }
   Grads backward(Ctx& ctx, Grads g) {
     if (!g[0]) return {Tensor()};
@@ -263,7 +241,7 @@ struct AvgPool2dOfBatch {
   Averaging a;
   Tensor forward(Ctx&, const Averaging& how, const Tensor& x) {
     a = how;
-    return x.dim() == 4 ? average(a, x) : first_of(average(a, batch_of(x)));
+    return unbatch(average(a, as_batch(x, 2)), x.dim() == 3);
   }
   Grads backward(Ctx& ctx, Grads g);
 };
@@ -273,7 +251,7 @@ struct AvgPool2dBackward {
   Averaging a;
   Tensor forward(Ctx&, const Averaging& how, const Tensor& gy) {
     a = how;
-    return gy.dim() == 4 ? spread(a, gy) : first_of(spread(a, batch_of(gy)));
+    return unbatch(spread(a, as_batch(gy, 2)), gy.dim() == 3);
   }
   Grads backward(Ctx&, Grads g) { return {apply<AvgPool2dOfBatch>(a, g[0])}; }
 };
@@ -292,11 +270,68 @@ struct AvgPool2d {
     check_images("avg_pool2d", x, ErrorKind::Index);
     RL_CHECK(!divisor || *divisor != 0, "avg_pool2d: divisor_override must not be 0");
     const Window w = window_of("avg_pool2d", size, stride, padding, {1, 1}, ceil_mode);
-    const Averaging a{pool_shape("avg_pool2d", batch_of(x), w), count_padding, divisor.value_or(0)};
+    const Averaging a{pool_shape("avg_pool2d", as_batch(x, 2), w), count_padding, divisor.value_or(0)};
     return apply<AvgPool2dOfBatch>(a, x);
   }
 };
 
+// (N, C, L) or (C, L).
+void check_line(const char* op, const Tensor& x, std::initializer_list<std::pair<const char*, IntSpan>> arguments) {
+  RL_CHECK(x.dim() == 2 || x.dim() == 3, op, ": input must be (N, C, L) or (C, L), got shape ", x.sizes());
+  RL_CHECK_KIND(x.is_floating(), NotImplemented, op, " is not implemented for ", x.dtype(),
+                hint("convert with .float()"));
+  for (const auto& [name, values] : arguments)
+    RL_CHECK(values.size() == 1, op, ": ", name, " must be one number, got ", values);
+}
+
+struct MaxPool1dWithIndices {
+  static constexpr auto schema =
+      "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, "
+      "int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
+  static constexpr auto doc = "The largest value in each window of a sequence, and where it was.";
+  static constexpr Kind kind = Kind::composite;
+  std::tuple<Tensor, Tensor> forward(Ctx&, const Tensor& x, IntSpan size, const OptInts& stride, IntSpan padding,
+                                     IntSpan dilation, bool ceil_mode) {
+    const IntSpan step = !stride || stride->empty() ? size : *stride;
+    check_line("max_pool1d", x,
+               {{"kernel_size", size}, {"stride", step}, {"padding", padding}, {"dilation", dilation}});
+    auto [y, indices] = apply<MaxPool2dWithIndices>(unsqueeze(x, -2), Dims{1, size[0]}, OptInts(Dims{1, step[0]}),
+                                                    Dims{0, padding[0]}, Dims{1, dilation[0]}, ceil_mode);
+    return {squeeze(y, -2), squeeze(indices, -2)};
+  }
+};
+
+struct MaxPool1d {
+  static constexpr auto schema =
+      "max_pool1d(Tensor self, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, "
+      "bool ceil_mode=False) -> Tensor";
+  static constexpr auto doc = "The largest value in each window of a sequence.";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x, IntSpan size, const OptInts& stride, IntSpan padding, IntSpan dilation,
+                 bool ceil_mode) {
+    return std::get<0>(apply<MaxPool1dWithIndices>(x, size, stride, padding, dilation, ceil_mode));
+  }
+};
+
+struct AvgPool1d {
+  static constexpr auto schema =
+      "avg_pool1d(Tensor self, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, "
+      "bool count_include_pad=True) -> Tensor";
+  static constexpr auto doc = "The mean of each window of a sequence, (N, C, L) or (C, L); otherwise as avg_pool2d.";
+  static constexpr Kind kind = Kind::composite;
+  Tensor forward(Ctx&, const Tensor& x, IntSpan size, const OptInts& stride, IntSpan padding, bool ceil_mode,
+                 bool count_padding) {
+    const IntSpan step = !stride || stride->empty() ? size : *stride;
+    check_line("avg_pool1d", x, {{"kernel_size", size}, {"stride", step}, {"padding", padding}});
+    return squeeze(apply<AvgPool2d>(unsqueeze(x, -2), Dims{1, size[0]}, OptInts(Dims{1, step[0]}), Dims{0, padding[0]},
+                                    ceil_mode, count_padding, OptInt()),
+                   -2);
+  }
+};
+
+RL_BIND(MaxPool1dWithIndices, function)
+RL_BIND(MaxPool1d, function)
+RL_BIND(AvgPool1d, function)
 RL_BIND(MaxPool2dWithIndices, function)
 RL_BIND(MaxPool2d, function)
 RL_BIND(AvgPool2d, function)

@@ -193,5 +193,3 @@ def test_conv_and_pool():
     np.testing.assert_allclose(nn.AvgPool2d(2)(rl.from_numpy(x)).numpy()[0, 0], blocks.mean(-1), rtol=1e-5)
     values, places = nn.MaxPool2d(2, return_indices=True)(rl.from_numpy(x))
     np.testing.assert_array_equal(x.ravel()[places.numpy().ravel()], values.numpy().ravel())
-    with pytest.raises(NotImplementedError, match="hint"):
-        nn.Conv2d(1, 1, 3, padding_mode="reflect")

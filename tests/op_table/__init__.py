@@ -14,5 +14,6 @@ from .random import RANDOM_OPS, SEED
 from .reduce import REDUCE
 from .shape import SHAPE
 from .views import VIEWS
+from .windows import WINDOWS
 
-OPS: list[Op] = [*POINTWISE, *REDUCE, *VIEWS, *SHAPE, *INDEXING, *LINALG, *NN, *CREATION, *RANDOM_OPS]
+OPS: list[Op] = [*POINTWISE, *REDUCE, *VIEWS, *SHAPE, *INDEXING, *LINALG, *NN, *WINDOWS, *CREATION, *RANDOM_OPS]

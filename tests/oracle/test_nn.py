@@ -31,11 +31,49 @@ LAYERS = [
     ("Conv2d same", lambda nn: nn.Conv2d(3, 4, 3, padding="same", dilation=2), [f32(2, 3, 7, 6)]),
     ("Conv2d same even", lambda nn: nn.Conv2d(3, 4, (4, 3), padding="same"), [f32(2, 3, 7, 6)]),
     ("Conv2d valid", lambda nn: nn.Conv2d(3, 4, 2, padding="valid"), [f32(2, 3, 7, 6)]),
+    ("Conv1d", lambda nn: nn.Conv1d(3, 4, 3), [f32(2, 3, 9)]),
+    ("Conv1d all", lambda nn: nn.Conv1d(4, 6, 3, 2, 1, 2, 2, False), [f32(2, 4, 19)]),
+    ("Conv1d same even", lambda nn: nn.Conv1d(3, 4, 4, padding="same"), [f32(3, 9)]),
+    ("Conv3d", lambda nn: nn.Conv3d(3, 4, 2), [f32(2, 3, 4, 5, 3)]),
+    (
+        "Conv3d all",
+        lambda nn: nn.Conv3d(4, 6, (2, 3, 1), (2, 1, 1), (1, 2, 0), (2, 1, 1), 2, False),
+        [f32(2, 4, 5, 4, 3)],
+    ),
+    ("ConvTranspose1d", lambda nn: nn.ConvTranspose1d(3, 4, 3), [f32(2, 3, 9)]),
+    ("ConvTranspose2d", lambda nn: nn.ConvTranspose2d(3, 4, 3), [f32(2, 3, 5, 4)]),
+    ("ConvTranspose2d unbatched", lambda nn: nn.ConvTranspose2d(3, 4, 3, bias=False), [f32(3, 5, 4)]),
+    (
+        "ConvTranspose2d all",
+        lambda nn: nn.ConvTranspose2d(4, 6, (3, 2), (2, 1), (1, 0), (1, 0), 2, True, (2, 1)),
+        [f32(2, 4, 5, 4)],
+    ),
+    ("ConvTranspose3d", lambda nn: nn.ConvTranspose3d(2, 3, 2, 2, output_padding=1), [f32(2, 2, 3, 4, 2)]),
     ("MaxPool2d", lambda nn: nn.MaxPool2d(2), [f32(2, 3, 7, 6)]),
     ("MaxPool2d all", lambda nn: nn.MaxPool2d((3, 2), (2, 1), (1, 0), (1, 2), ceil_mode=True), [f32(2, 3, 8, 8)]),
+    ("MaxPool1d", lambda nn: nn.MaxPool1d(2), [f32(2, 3, 9)]),
+    ("MaxPool1d all", lambda nn: nn.MaxPool1d(3, 2, 1, 2, ceil_mode=True), [f32(3, 9)]),
+    ("MaxPool3d", lambda nn: nn.MaxPool3d((2, 3, 1), (2, 1, 1), 0, (1, 2, 1)), [f32(2, 3, 5, 6, 4)]),
+    ("AvgPool1d", lambda nn: nn.AvgPool1d(3, 2, 1, True, False), [f32(2, 3, 9)]),
+    ("AvgPool3d", lambda nn: nn.AvgPool3d(3, 2, 1, divisor_override=3), [f32(2, 3, 5, 6, 4)]),
+    ("LPPool1d", lambda nn: nn.LPPool1d(2, 3, 2), [f32(2, 3, 9)]),
+    ("LPPool2d", lambda nn: nn.LPPool2d(2, (3, 2), stride=(2, 1), ceil_mode=True), [f32(2, 3, 7, 6)]),
+    ("LPPool3d", lambda nn: nn.LPPool3d(2, 2), [f32(2, 3, 5, 6, 4)]),
     ("AvgPool2d", lambda nn: nn.AvgPool2d(2), [f32(2, 3, 7, 6)]),
     ("AvgPool2d all", lambda nn: nn.AvgPool2d(3, 2, 1, True, False), [f32(2, 3, 7, 6)]),
     ("AvgPool2d divisor", lambda nn: nn.AvgPool2d(2, divisor_override=3), [f32(2, 3, 4, 4)]),
+    ("AdaptiveAvgPool1d", lambda nn: nn.AdaptiveAvgPool1d(4), [f32(2, 3, 9)]),
+    ("AdaptiveAvgPool2d", lambda nn: nn.AdaptiveAvgPool2d((3, None)), [f32(2, 3, 7, 6)]),
+    ("AdaptiveAvgPool2d 1", lambda nn: nn.AdaptiveAvgPool2d(1), [f32(2, 3, 7, 6)]),
+    ("AdaptiveAvgPool3d", lambda nn: nn.AdaptiveAvgPool3d((3, None, 2)), [f32(2, 3, 4, 5, 3)]),
+    ("AdaptiveMaxPool1d", lambda nn: nn.AdaptiveMaxPool1d(4), [f32(2, 3, 9)]),
+    ("AdaptiveMaxPool2d", lambda nn: nn.AdaptiveMaxPool2d((3, None)), [f32(2, 3, 7, 6)]),
+    ("AdaptiveMaxPool3d", lambda nn: nn.AdaptiveMaxPool3d((3, None, 2)), [f32(2, 3, 4, 5, 3)]),
+    ("Upsample", lambda nn: nn.Upsample(scale_factor=2), [f32(2, 3, 4)]),
+    ("Upsample bilinear", lambda nn: nn.Upsample((5, 7), mode="bilinear", align_corners=True), [f32(2, 3, 4, 5)]),
+    ("Upsample trilinear", lambda nn: nn.Upsample(None, (1.5, 2, 1.2), "trilinear"), [f32(2, 3, 4, 5, 3)]),
+    ("UpsamplingNearest2d", lambda nn: nn.UpsamplingNearest2d(scale_factor=2), [f32(2, 3, 4, 5)]),
+    ("UpsamplingBilinear2d", lambda nn: nn.UpsamplingBilinear2d(7), [f32(2, 3, 4, 5)]),
     ("BatchNorm1d", lambda nn: nn.BatchNorm1d(4), [f32(6, 4)]),
     ("BatchNorm1d 3d", lambda nn: nn.BatchNorm1d(4, eps=1e-3, affine=False), [f32(6, 4, 5)]),
     ("BatchNorm2d", lambda nn: nn.BatchNorm2d(3, momentum=0.3), [f32(2, 3, 4, 5)]),
@@ -49,6 +87,8 @@ LAYERS = [
     ("Embedding padded", lambda nn: nn.Embedding(10, 4, padding_idx=-2), [ints(10, 5, 5)]),
     ("Dropout", lambda nn: nn.Dropout(0.3), [f32(30, 4)]),
     ("Dropout2d", lambda nn: nn.Dropout2d(0.3), [f32(3, 4, 2, 2)]),
+    ("Unfold", lambda nn: nn.Unfold((2, 3), padding=1, stride=2), [f32(2, 3, 7, 6)]),
+    ("Fold", lambda nn: nn.Fold((4, 3), 2), [f32(2, 8, 6)]),
     ("Flatten", lambda nn: nn.Flatten(), [f32(2, 3, 4)]),
     ("Unflatten", lambda nn: nn.Unflatten(1, (2, -1)), [f32(2, 6)]),
     ("ReLU", lambda nn: nn.ReLU(), [f32(4, 5)]),
@@ -79,6 +119,19 @@ LAYERS = [
     ("BCELoss", lambda nn: nn.BCELoss(), [unit(4, 5), unit(4, 5)]),
     ("BCEWithLogitsLoss", lambda nn: nn.BCEWithLogitsLoss(), [9 * f32(4, 5), unit(4, 5)]),
 ]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_max_unpool(n):
+    x = f32(2, 3, *[5] * n)
+    results = []
+    for package in (rl, torch):
+        pool = getattr(package.nn, f"MaxPool{n}d")(2, return_indices=True)
+        unpool = getattr(package.nn, f"MaxUnpool{n}d")(2)
+        y = unpool(*pool(package.from_numpy(x)), output_size=[5] * n)
+        results.append((repr(unpool), y))
+    assert results[0][0] == results[1][0]
+    close(results[0][1], results[1][1], 0, 0)
 
 
 def tensors(package, arrays):

@@ -287,8 +287,13 @@ def test_operators_with_numbers_like_pytorch(operator: str) -> None:
 # Not there yet, as docs/differences.md says: PyTorch takes these, we refuse.
 LACKING = {
     *((name, "bool") for name in ("mm", "bmm", "mv", "square")),
-    *((f"nn.functional.{name}", dtype) for name in ("conv2d", "max_pool2d") for dtype in ("uint8", "int32", "int64")),
-    ("nn.functional.avg_pool2d", "int64"),
+    *(
+        (f"nn.functional.{name}{n}d", dtype)
+        for name in ("conv", "conv_transpose", "max_pool", "avg_pool", "lp_pool")
+        for n in (1, 2, 3)
+        for dtype in ("uint8", "int32", "int64")
+    ),
+    *((f"nn.functional.lp_pool{n}d", "bool") for n in (1, 2, 3)),
     # exponential_ only of empty tensors, where PyTorch does not look
     *(
         (f"Tensor.{name}_", d)

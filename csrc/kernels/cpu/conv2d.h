@@ -24,10 +24,11 @@ RL_KERNEL(void, conv2d_forward_f32, const Conv2dShape& s, const float* x, Layout
 RL_KERNEL(void, conv2d_forward_f64, const Conv2dShape& s, const double* x, Layout x_layout, const double* weight,
           Layout weight_layout, const double* bias, double* y, Layout y_layout)
 
+// Also the transposed convolution, for which bias (c_in) may be given.
 RL_KERNEL(void, conv2d_grad_input_f32, const Conv2dShape& s, const float* grad_y, Layout grad_y_layout,
-          const float* weight, Layout weight_layout, float* grad_x, Layout grad_x_layout)
+          const float* weight, Layout weight_layout, const float* bias, float* grad_x, Layout grad_x_layout)
 RL_KERNEL(void, conv2d_grad_input_f64, const Conv2dShape& s, const double* grad_y, Layout grad_y_layout,
-          const double* weight, Layout weight_layout, double* grad_x, Layout grad_x_layout)
+          const double* weight, Layout weight_layout, const double* bias, double* grad_x, Layout grad_x_layout)
 
 // The same result every time for a given number of threads.
 RL_KERNEL(void, conv2d_grad_weight_f32, const Conv2dShape& s, const float* x, Layout x_layout, const float* grad_y,

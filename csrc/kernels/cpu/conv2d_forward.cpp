@@ -244,7 +244,7 @@ Axis phase(int64_t first, int64_t size, int64_t grad_size, int64_t taps, int64_t
 
 template <class T>
 void grad_input(const Conv2dShape& s, const T* grad_y, Layout grad_y_layout, const T* weight, Layout weight_layout,
-                T* grad_x, Layout grad_x_layout) {
+                const T* bias, T* grad_x, Layout grad_x_layout) {
   Scratch<int64_t> lists(2 * (s.kh + s.kw));
   int64_t *rows = lists.get(), *row_offset = rows + s.kh, *columns = row_offset + s.kh, *column_offset = columns + s.kw;
   const auto w = weights_of(s, weight, weight_layout);
@@ -260,7 +260,7 @@ void grad_input(const Conv2dShape& s, const T* grad_y, Layout grad_y_layout, con
           .x = phase(j, s.w, s.w_out, s.kw, s.stride_w, s.pad_w, s.dil_w, columns, column_offset),
           .in = {grad_y, grad_y_layout, s.c_out, s.h_out, s.w_out},
           .weight = {w.data, c_out * w.image_step, w.channel_step, w.image_step, w.row_step, w.column_step, s.kh, s.kw},
-          .bias = nullptr,
+          .bias = bias,
           .out = {grad_x, grad_x_layout, s.c_in, s.h, s.w}});
     }
 }
@@ -276,12 +276,12 @@ void conv2d_forward_f64(const Conv2dShape& s, const double* x, Layout x_layout, 
   forward(s, x, x_layout, weight, weight_layout, bias, y, y_layout);
 }
 void conv2d_grad_input_f32(const Conv2dShape& s, const float* grad_y, Layout grad_y_layout, const float* weight,
-                           Layout weight_layout, float* grad_x, Layout grad_x_layout) {
-  grad_input(s, grad_y, grad_y_layout, weight, weight_layout, grad_x, grad_x_layout);
+                           Layout weight_layout, const float* bias, float* grad_x, Layout grad_x_layout) {
+  grad_input(s, grad_y, grad_y_layout, weight, weight_layout, bias, grad_x, grad_x_layout);
 }
 void conv2d_grad_input_f64(const Conv2dShape& s, const double* grad_y, Layout grad_y_layout, const double* weight,
-                           Layout weight_layout, double* grad_x, Layout grad_x_layout) {
-  grad_input(s, grad_y, grad_y_layout, weight, weight_layout, grad_x, grad_x_layout);
+                           Layout weight_layout, const double* bias, double* grad_x, Layout grad_x_layout) {
+  grad_input(s, grad_y, grad_y_layout, weight, weight_layout, bias, grad_x, grad_x_layout);
 }
 
 }  // namespace rushlight::kernels::RL_ISA

@@ -11,90 +11,19 @@ from .. import _C
 from .._lazy import only as _only
 from .._warnings import warn
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention  # noqa: F401
+from ._functional.convolution import *
+from ._functional.fold import *
+from ._functional.pooling import *
+from ._functional.sampling import *
 from ._reduction import code as _reduction_code
 
 linear = _C.linear
-avg_pool2d = _C.avg_pool2d
 layer_norm = _C.layer_norm
 gelu = _C.gelu
 softplus = _C.softplus
 softsign = _C.softsign
 sigmoid = _C.sigmoid
 tanh = _C.tanh
-
-
-def _pair(value):
-    return (value, value) if isinstance(value, int) else tuple(value)
-
-
-# Convolution and pooling
-
-
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Two-dimensional convolution (cross-correlation) of images with learned kernels.
-
-    Args:
-        input: (N, C, H, W) or (C, H, W).
-        weight: (out_channels, C / groups, kernel height, kernel width), of input's dtype.
-        bias: (out_channels) or None.
-        stride, padding, dilation: a number, or one for each of the two dimensions. ``padding`` may also be "valid"
-            (none) or "same" (as much as keeps the size; stride 1 only).
-        groups: channels are split into that many groups that do not see each other.
-
-    Returns:
-        (N, out_channels, H', W').
-
-    Raises:
-        RuntimeError: shapes do not fit, or padding is "same" with a stride.
-
-    Example:
-        >>> import rushlight as rl
-        >>> rl.nn.functional.conv2d(rl.ones(1, 3, 8, 8), rl.ones(5, 3, 3, 3), padding="same").shape
-        torch.Size([1, 5, 8, 8])
-    """
-    if isinstance(padding, str):
-        input, padding = _padded_for_conv(input, weight, stride, padding, dilation)
-    return _C.conv2d(input, weight, bias, stride, padding, dilation, groups)
-
-
-def _padded_for_conv(input, weight, stride, padding, dilation):
-    if padding == "valid":
-        return input, 0
-    if padding != "same":
-        raise RuntimeError(f"conv2d: padding is '{padding}'\n  hint: use 'valid', 'same' or numbers")
-    if any(s != 1 for s in _pair(stride)):
-        raise RuntimeError(
-            f"padding='same' is not supported for strided convolutions (stride is {stride})\n"
-            "  hint: give the padding in numbers"
-        )
-    totals = [d * (k - 1) for d, k in zip(_pair(dilation), weight.shape[-2:], strict=True)]
-    if any(total % 2 for total in totals):  # an even kernel: one more row or column at the end
-        height, width = totals
-        input = pad(input, (0, width % 2, 0, height % 2))
-    return input, tuple(total // 2 for total in totals)
-
-
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The largest value in each window.
-
-    Args:
-        input: (N, C, H, W) or (C, H, W).
-        kernel_size, stride, padding, dilation: a number, or one for each of the two dimensions; the stride is the
-            kernel's size unless given.
-        ceil_mode: round the output's size up instead of down.
-        return_indices: also give where in its (H, W) plane each maximum was, int64.
-
-    Raises:
-        RuntimeError: the padding is over half the kernel, or the output would be empty.
-
-    Example:
-        >>> import rushlight as rl
-        >>> rl.nn.functional.max_pool2d(rl.arange(4.).view(1, 1, 2, 2), 2)
-        tensor([[[[3.]]]])
-    """
-    stride = kernel_size if stride is None else stride
-    values, indices = _C.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return (values, indices) if return_indices else values
 
 
 def pad(input, pad, mode="constant", value=None):

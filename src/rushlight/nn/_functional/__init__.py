@@ -1,0 +1,1 @@
+"""What nn.functional is made of, by kind."""

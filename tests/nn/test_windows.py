@@ -1,0 +1,90 @@
+"""Convolution, pooling and resampling: what their rows in the table do not show."""
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+from rushlight.nn import functional as F
+
+
+def random(*shape):
+    return rl.from_numpy(np.random.default_rng(0).normal(size=shape))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("kernel, dilation", [(3, 1), (2, 1), (4, 1), (2, 3)])
+def test_padding_by_name(n, kernel, dilation):
+    """The engine's own function knows the names too, and "same" keeps the size."""
+    x, weight = random(2, 2, *[7] * n), random(3, 2, *[kernel] * n)
+    for padding in ("same", "valid"):
+        function = f"conv{n}d"
+        y = getattr(rl, function)(x, weight, padding=padding, dilation=dilation)
+        expected = getattr(F, function)(x, weight, padding=padding, dilation=dilation)
+        np.testing.assert_allclose(y.numpy(), expected.numpy(), rtol=1e-12, atol=1e-12)
+        if padding == "same":
+            assert y.shape == (2, 3, *[7] * n)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_transposed_convolution_is_the_gradient(n):
+    x = random(2, 4, *[7] * n).requires_grad_()
+    weight = random(6, 2, *[3] * n)
+    y = getattr(F, f"conv{n}d")(x, weight, stride=2, padding=1, groups=2)
+    gradient = random(*y.shape)
+    y.backward(gradient)
+    back = getattr(F, f"conv_transpose{n}d")(gradient, weight, stride=2, padding=1, groups=2)
+    np.testing.assert_allclose(back.numpy(), x.grad.numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_conv3d_of_many_images_goes_by_parts():
+    x, weight = random(9, 3, 5, 40, 40).float().repeat(8, 1, 1, 1, 1), random(4, 3, 3, 3, 3).float().requires_grad_()
+    y = F.conv3d(x, weight, padding=1)
+    for i in (0, 40, 71):
+        np.testing.assert_allclose(
+            y[i].detach().numpy(), F.conv3d(x[i], weight.detach(), padding=1).numpy(), rtol=1e-5, atol=1e-5
+        )
+    y.sum().backward()
+    once = weight.detach().clone().requires_grad_()
+    F.conv3d(x[:9], once, padding=1).sum().backward()
+    np.testing.assert_allclose(weight.grad.numpy(), 8 * once.grad.numpy(), rtol=1e-3)
+
+
+def test_volumes_with_channels_last():
+    x, weight = random(2, 3, 4, 5, 6), random(4, 3, 2, 2, 2)
+    last = x.contiguous(memory_format=rl.channels_last_3d)
+    for function in (
+        lambda x: F.conv3d(x, weight),
+        lambda x: F.conv_transpose3d(x, weight.transpose(0, 1)),
+    ):
+        y = function(last)
+        assert y.is_contiguous(memory_format=rl.channels_last_3d)
+        np.testing.assert_allclose(y.numpy(), function(x).numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_output_size_of_transposed_convolution():
+    layer = rl.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1)
+    x = rl.ones(1, 2, 4, 4)
+    for size in [(7, 7), (7, 8), (1, 3, 8, 8)]:
+        assert layer(x, output_size=size).shape == (1, 3, *size[-2:])
+    assert layer(x[0], output_size=[8, 8]).shape == (3, 8, 8)
+    with pytest.raises(ValueError, match=r"\(9, 9\) is not within \(7, 7\) and \(8, 8\)"):
+        layer(x, output_size=(9, 9))
+    with pytest.raises(ValueError, match="must have 2 or 4 elements"):
+        layer(x, output_size=(8,))
+
+
+@pytest.mark.parametrize("build", [rl.nn.Conv1d, rl.nn.ConvTranspose2d, rl.nn.Conv3d])
+def test_layers_refuse_impossible_arguments(build):
+    with pytest.raises(ValueError, match="divisible by groups"):
+        build(3, 4, 3, groups=2)
+    with pytest.raises(ValueError, match="padding_mode"):
+        build(2, 4, 3, padding_mode="mirror")
+
+
+def test_messages_of_convolution_name_what_came_in():
+    with pytest.raises(RuntimeError, match=r"conv1d: input \(1, 2, 9\) has 2 channels; weight \(3, 4, 3\) takes 4"):
+        F.conv1d(rl.ones(1, 2, 9), rl.ones(3, 4, 3))
+    with pytest.raises(RuntimeError, match=r"conv_transpose2d: an input of \(3, 3\) would give \(0, 0\)"):
+        F.conv_transpose2d(rl.ones(1, 1, 3, 3), rl.ones(1, 1, 2, 2), padding=2)
+    with pytest.raises(RuntimeError, match=r"output_padding \(1, 1\) must be smaller than the stride"):
+        F.conv_transpose2d(rl.ones(1, 1, 3, 3), rl.ones(1, 1, 2, 2), output_padding=1)
