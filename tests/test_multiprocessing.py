@@ -230,7 +230,7 @@ def test_spawn_without_waiting():
     running.join(timeout=0)
     while not running.join(timeout=60):
         pass
-    assert [process.exitcode for process in running.processes] == [0, 0]
+    assert [process.exitcode for process in running.processes] == [0, 0] and running.join()
     with pytest.warns(UserWarning, match="start_processes"):
         mp.spawn(write, nprocs=0, start_method="fork")
 

@@ -108,6 +108,8 @@ class ProcessContext:
         Raises:
             ProcessRaisedException, ProcessExitedException: see :func:`spawn`.
         """
+        if not self.sentinels:
+            return True
         ready = connection.wait(list(self.sentinels), timeout)
         failed = None
         for sentinel in ready:
