@@ -9,7 +9,8 @@
 namespace rushlight::kernels {
 namespace {
 
-constexpr int64_t kGrain = 4096;  // values read that make a piece worth a thread
+constexpr int64_t kGrain = 16384;  // values read that make a piece worth a thread
+constexpr int64_t kBlock = 32;     // points at a time
 
 // What one axis gives to one output: inputs, their weights, and the weights' derivatives by the grid's coordinate.
 // An index below 0 is outside of the image, where there are zeros.
@@ -114,10 +115,21 @@ PointTaps<T> point_taps(const GridShape& s, const T* place) {
     }
     if (outside) continue;
     p.offset[p.count] = offset, p.weight[p.count] = weight;
-    for (int64_t a = 0; a < s.axes; a++) p.slope[p.count][a] = slope[a];
+    for (int a = 0; a < 3; a++) p.slope[p.count][a] = slope[a];
     p.count++;
   }
   return p;
+}
+
+template <class T>
+T weigh(const PointTaps<T>& p, const T* plane) {
+  const T* w = p.weight;
+  const int64_t* at = p.offset;
+  if (p.count == 4)  // the most common, between four pixels
+    return (w[0] * plane[at[0]] + w[1] * plane[at[1]]) + (w[2] * plane[at[2]] + w[3] * plane[at[3]]);
+  T sum = 0;
+  for (int k = 0; k < p.count; k++) sum += w[k] * plane[at[k]];
+  return sum;
 }
 
 int64_t volume_of(const GridShape& s) {
@@ -128,18 +140,21 @@ int64_t volume_of(const GridShape& s) {
 
 }  // namespace
 
+// Points are taken in blocks: the taps of a block once, then channel after channel, whose values lie together.
+
 template <class T>
 void grid_sample(const GridShape& s, const T* x, const T* grid, T* y) {
-  const int64_t volume = volume_of(s);
-  parallel_for(0, s.n * s.points, std::max<int64_t>(1, kGrain / (4 * (s.c + 1))), [&](int64_t begin, int64_t end) {
+  const int64_t volume = volume_of(s), blocks = (s.points + kBlock - 1) / kBlock;
+  const int64_t grain = std::max<int64_t>(1, kGrain / (4 * kBlock * (s.c + 1)));
+  parallel_for(0, s.n * blocks, grain, [&](int64_t begin, int64_t end) {
+    PointTaps<T> taps[kBlock];
     for (int64_t i = begin; i < end; i++) {
-      const PointTaps<T> taps = point_taps(s, grid + i * s.axes);
-      const int64_t image = i / s.points, point = i % s.points;
+      const int64_t image = i / blocks, first = i % blocks * kBlock, count = std::min(kBlock, s.points - first);
+      for (int64_t p = 0; p < count; p++) taps[p] = point_taps(s, grid + (image * s.points + first + p) * s.axes);
       for (int64_t c = 0; c < s.c; c++) {
         const T* plane = x + (image * s.c + c) * volume;
-        T sum = 0;
-        for (int k = 0; k < taps.count; k++) sum += taps.weight[k] * plane[taps.offset[k]];
-        y[(image * s.c + c) * s.points + point] = sum;
+        T* out = y + (image * s.c + c) * s.points + first;
+        for (int64_t p = 0; p < count; p++) out[p] = weigh(taps[p], plane);
       }
     }
   });
@@ -148,29 +163,33 @@ void grid_sample(const GridShape& s, const T* x, const T* grid, T* y) {
 template <class T>
 void grid_sample_backward(const GridShape& s, const T* grad_y, const T* x, const T* grid, T* grad_x, T* grad_grid) {
   const int64_t volume = volume_of(s);
-  parallel_for(0, s.n, std::max<int64_t>(1, kGrain / (4 * (s.c + 1) * (s.points + 1))),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t image = begin; image < end; image++) {
-                   if (grad_x) std::memset(grad_x + image * s.c * volume, 0, size_t(s.c * volume) * sizeof(T));
-                   for (int64_t point = 0; point < s.points; point++) {
-                     const int64_t place = (image * s.points + point) * s.axes;
-                     const PointTaps<T> taps = point_taps(s, grid + place);
-                     T slope[3] = {0, 0, 0};
-                     for (int64_t c = 0; c < s.c; c++) {
-                       const T g = grad_y[(image * s.c + c) * s.points + point];
-                       const int64_t plane = (image * s.c + c) * volume;
-                       for (int k = 0; k < taps.count; k++) {
-                         if (grad_x) grad_x[plane + taps.offset[k]] += taps.weight[k] * g;
-                         if (grad_grid)
-                           for (int64_t a = 0; a < s.axes; a++)
-                             slope[a] += taps.slope[k][a] * x[plane + taps.offset[k]] * g;
-                       }
-                     }
-                     if (grad_grid)
-                       for (int64_t a = 0; a < s.axes; a++) grad_grid[place + s.axes - 1 - a] = slope[a];
-                   }
-                 }
-               });
+  const int64_t grain = std::max<int64_t>(1, kGrain / (4 * (s.c + 1) * (s.points + 1)));
+  // A piece owns whole images, for points may see the same pixels.
+  parallel_for(0, s.n, grain, [&](int64_t begin, int64_t end) {
+    PointTaps<T> taps[kBlock];
+    T slope[kBlock][3];
+    for (int64_t image = begin; image < end; image++) {
+      if (grad_x) std::memset(grad_x + image * s.c * volume, 0, size_t(s.c * volume) * sizeof(T));
+      for (int64_t first = 0; first < s.points; first += kBlock) {
+        const int64_t count = std::min(kBlock, s.points - first), place = (image * s.points + first) * s.axes;
+        for (int64_t p = 0; p < count; p++) taps[p] = point_taps(s, grid + place + p * s.axes);
+        std::memset(slope, 0, sizeof(slope));
+        for (int64_t c = 0; c < s.c; c++) {
+          const T* g = grad_y + (image * s.c + c) * s.points + first;
+          const int64_t plane = (image * s.c + c) * volume;
+          for (int64_t p = 0; grad_x && p < count; p++)
+            for (int k = 0; k < taps[p].count; k++) grad_x[plane + taps[p].offset[k]] += taps[p].weight[k] * g[p];
+          for (int64_t p = 0; grad_grid && p < count; p++)
+            for (int k = 0; k < taps[p].count; k++) {
+              const T product = x[plane + taps[p].offset[k]] * g[p];
+              for (int a = 0; a < 3; a++) slope[p][a] += taps[p].slope[k][a] * product;
+            }
+        }
+        for (int64_t p = 0; grad_grid && p < count; p++)
+          for (int64_t a = 0; a < s.axes; a++) grad_grid[place + (p + 1) * s.axes - 1 - a] = slope[p][a];
+      }
+    }
+  });
 }
 
 template void grid_sample(const GridShape&, const float*, const float*, float*);

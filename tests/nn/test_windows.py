@@ -88,3 +88,82 @@ def test_messages_of_convolution_name_what_came_in():
         F.conv_transpose2d(rl.ones(1, 1, 3, 3), rl.ones(1, 1, 2, 2), padding=2)
     with pytest.raises(RuntimeError, match=r"output_padding \(1, 1\) must be smaller than the stride"):
         F.conv_transpose2d(rl.ones(1, 1, 3, 3), rl.ones(1, 1, 2, 2), output_padding=1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.adaptive_avg_pool2d(x, 3),
+        lambda x: F.adaptive_max_pool2d(x, 3),
+        lambda x: F.interpolate(x, (5, 9), mode="nearest"),
+        lambda x: F.interpolate(x, (5, 9), mode="bicubic"),
+        lambda x: F.conv_transpose2d(x, random(4, 2, 3, 3), stride=2),
+    ],
+)
+def test_images_with_channels_last(function):
+    """They give such images, with the values and gradients of others."""
+    x = random(2, 4, 6, 7)
+    last = x.contiguous(memory_format=rl.channels_last).requires_grad_()
+    first = x.clone().requires_grad_()
+    y, expected = function(last), function(first)
+    assert y.is_contiguous(memory_format=rl.channels_last) and expected.is_contiguous()
+    np.testing.assert_allclose(y.detach().numpy(), expected.detach().numpy(), rtol=1e-12, atol=1e-12)
+    for z in (y, expected):
+        z.backward(random(*z.shape))
+    np.testing.assert_allclose(last.grad.numpy(), first.grad.numpy(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("function", [lambda x: F.max_pool3d(x, 2), lambda x: F.interpolate(x, (3, 5, 4))])
+def test_more_volumes_with_channels_last(function):
+    x = random(2, 3, 4, 5, 6)
+    last = x.contiguous(memory_format=rl.channels_last_3d).requires_grad_()
+    first = x.clone().requires_grad_()
+    y, expected = function(last), function(first)
+    assert y.is_contiguous(memory_format=rl.channels_last_3d)
+    np.testing.assert_array_equal(y.detach().numpy(), expected.detach().numpy())
+    for z in (y, expected):
+        z.backward(random(*z.shape))
+    np.testing.assert_allclose(last.grad.numpy(), first.grad.numpy(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name, size", [("adaptive_avg_pool2d", 3), ("adaptive_max_pool2d", 3), ("max_pool3d", 2)])
+def test_pooling_of_nan(name, size):
+    """NaN wins over every number, and makes a mean NaN."""
+    x = rl.zeros(1, 6, 6, 6)
+    x[0, 2, 2, 2] = float("nan")
+    y = getattr(F, name)(x, size)
+    assert int(y.isnan().sum()) == 1
+
+
+@pytest.mark.parametrize("half", [rl.float16, rl.bfloat16])
+def test_half_types(half):
+    x = random(1, 2, 6, 6).to(half)
+    for function in (
+        lambda x: F.adaptive_avg_pool2d(x, 4),
+        lambda x: F.interpolate(x, 9, mode="bilinear"),
+        lambda x: F.conv_transpose2d(x, rl.ones(2, 3, 2, 2, dtype=x.dtype)),
+        lambda x: F.conv1d(x[0], rl.ones(3, 6, 2, dtype=x.dtype)),
+        lambda x: F.fold(F.unfold(x, 2), 6, 2),
+    ):
+        y = function(x)
+        assert y.dtype is half
+        np.testing.assert_allclose(y.float().numpy(), function(x.float()).numpy(), rtol=2e-2, atol=5e-2)
+
+
+def test_interpolation_of_bytes_to_the_nearest_pixel():
+    x = rl.arange(6, dtype=rl.uint8).view(1, 1, 2, 3)
+    assert F.interpolate(x, scale_factor=2).dtype is rl.uint8
+    assert F.interpolate(x, (2, 6)).tolist() == [[[[0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 5, 5]]]]
+    with pytest.raises(NotImplementedError, match=r"uint8 in mode 'bilinear'\n  hint: convert with .float"):
+        F.interpolate(x, 4, mode="bilinear")
+
+
+def test_messages_of_pooling_name_what_came_in():
+    with pytest.raises(RuntimeError, match=r"adaptive_avg_pool2d: input must be .* got shape \(4, 4\)"):
+        F.adaptive_avg_pool2d(rl.ones(4, 4), (2, 2)[:1])
+    with pytest.raises(RuntimeError, match=r"max_unpool2d: index 16 is outside of an output of \(4, 4\)\n  hint"):
+        F.max_unpool2d(rl.ones(1, 1, 1), rl.tensor([[[16]]]), 4)
+    with pytest.raises(ValueError, match=r"12 must be between 2 and 6"):
+        F.max_unpool1d(rl.ones(1, 2), rl.zeros(1, 2, dtype=rl.int64), 2, output_size=(12,))
+    with pytest.raises(RuntimeError, match="fold: input .* has 7 blocks, an output of .* takes 6"):
+        F.fold(rl.ones(1, 8, 7), (4, 3), 2)

@@ -95,6 +95,14 @@ void average_backward(const BoxPool& p, const T* grad_y, T* grad_x) {
         for (int64_t oh = 0; oh < p.h.outputs; ++oh)
           for (int64_t ow = 0; ow < p.w.outputs; ++ow, from += p.inner) {
             const T divisor = T(divisor_of(p, od, oh, ow));
+            if (p.inner == 1) {
+              const T share = *from / divisor;
+              for_each_run(p, od, oh, ow, [&](int64_t row, int64_t first, int64_t count) {
+                T* pixel = to + row * p.w.inputs + first;
+                for (int64_t i = 0; i < count; ++i) pixel[i * p.w.step] += share;
+              });
+              continue;
+            }
             for_each_run(p, od, oh, ow, [&](int64_t row, int64_t first, int64_t count) {
               for (int64_t i = 0; i < count; ++i) {
                 T* pixel = to + (row * p.w.inputs + first + i * p.w.step) * p.inner;
@@ -114,6 +122,22 @@ void maximum(const BoxPool& p, const T* x, T* y, int64_t* indices) {
     T* best = y + output * p.inner;
     int64_t* index = indices + output * p.inner;
     bool any = false;
+    if (p.inner == 1) {
+      T most = T(-__builtin_inff());
+      int64_t where = -1;
+      for_each_run(p, od, oh, ow, [&](int64_t row, int64_t first, int64_t count) {
+        const int64_t start = row * p.w.inputs + first;
+        if (where < 0) where = start;
+        for (int64_t i = 0; i < count; ++i) {
+          const T v = from[start + i * p.w.step];
+          const bool better = (v > most) | (v != v);
+          most = better ? v : most;
+          where = better ? start + i * p.w.step : where;
+        }
+      });
+      *best = most, *index = max_of(where, 0);
+      return;
+    }
     for (int64_t c = 0; c < p.inner; ++c) best[c] = T(-__builtin_inff()), index[c] = 0;
     for_each_run(p, od, oh, ow, [&](int64_t row, int64_t first, int64_t count) {
       for (int64_t i = 0; i < count; ++i) {
