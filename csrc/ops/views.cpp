@@ -36,6 +36,7 @@ struct AsStrided {
     in_sizes = x.sizes(), in_strides = x.strides(), in_offset = x.offset();
     sizes = size.dims(), strides = stride.dims(), offset = at.value_or(x.offset());
     RL_CHECK(offset >= 0, "as_strided: the storage offset must not be negative, got ", offset);
+    RL_CHECK(offset < int64_t(1) << 47, "as_strided: the storage offset ", offset, " lies beyond any memory");
     int64_t last = offset, n = product(sizes);
     for (size_t i = 0; i < size.size(); i++) {
       RL_CHECK(stride[i] >= 0, "as_strided: strides must not be negative, got ", stride);
