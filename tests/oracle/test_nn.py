@@ -56,6 +56,9 @@ LAYERS = [
     ("MaxPool3d", lambda nn: nn.MaxPool3d((2, 3, 1), (2, 1, 1), 0, (1, 2, 1)), [f32(2, 3, 5, 6, 4)]),
     ("AvgPool1d", lambda nn: nn.AvgPool1d(3, 2, 1, True, False), [f32(2, 3, 9)]),
     ("AvgPool3d", lambda nn: nn.AvgPool3d(3, 2, 1, divisor_override=3), [f32(2, 3, 5, 6, 4)]),
+    ("FractionalMaxPool2d", lambda nn: nn.FractionalMaxPool2d((2, 3), (5, 3)), [f32(2, 3, 9, 8)]),
+    ("FractionalMaxPool2d ratio", lambda nn: nn.FractionalMaxPool2d(2, output_ratio=0.6), [f32(3, 9, 8)]),
+    ("FractionalMaxPool3d", lambda nn: nn.FractionalMaxPool3d(2, (3, 1, 4)), [f32(2, 3, 5, 4, 6)]),
     ("LPPool1d", lambda nn: nn.LPPool1d(2, 3, 2), [f32(2, 3, 9)]),
     ("LPPool2d", lambda nn: nn.LPPool2d(2, (3, 2), stride=(2, 1), ceil_mode=True), [f32(2, 3, 7, 6)]),
     ("LPPool3d", lambda nn: nn.LPPool3d(2, 2), [f32(2, 3, 5, 6, 4)]),
@@ -119,6 +122,19 @@ LAYERS = [
     ("BCELoss", lambda nn: nn.BCELoss(), [unit(4, 5), unit(4, 5)]),
     ("BCEWithLogitsLoss", lambda nn: nn.BCEWithLogitsLoss(), [9 * f32(4, 5), unit(4, 5)]),
 ]
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_fractional_max_pool(n):
+    """The same seed gives the same windows."""
+    x = f32(2, 3, *[11] * n)
+    results = []
+    for package in (rl, torch):
+        package.manual_seed(5)
+        pool = getattr(package.nn.functional, f"fractional_max_pool{n}d")
+        results.append(pool(package.from_numpy(x), 2, output_ratio=(0.7,) * n, return_indices=True))
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 
+import rushlight as rl
+
 from ... import _C
 from .._sizes import several
 
 __all__ = [
     *(f"{kind}_pool{n}d" for kind in ("max", "avg", "lp", "adaptive_avg", "adaptive_max") for n in (1, 2, 3)),
     *(f"max_unpool{n}d" for n in (1, 2, 3)),
+    *(f"fractional_max_pool{n}d" for n in (2, 3)),
 ]
 
 
@@ -286,3 +289,89 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
     """
     values, indices = _C.adaptive_max_pool3d(input, _output_size(input, output_size, 3))
     return (values, indices) if return_indices else values
+
+
+def fractional_max_pool2d(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
+):
+    """Max pooling with windows at random distances, so that the output may have any size (Graham, 2014).
+
+    Args:
+        input: (N, C, H, W) or (C, H, W).
+        kernel_size: a number, or one for each of the two dimensions.
+        output_size: of the output, likewise; or else
+        output_ratio: the output's size as a share of the input's, between 0 and 1, likewise.
+        return_indices: also give where in its (H, W) plane each maximum was, int64.
+
+    Raises:
+        ValueError: neither output_size nor output_ratio, or a ratio that is not between 0 and 1.
+        RuntimeError: the windows do not fit.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.fractional_max_pool2d(rl.ones(1, 3, 9, 9), 2, output_ratio=0.7).shape
+        torch.Size([1, 3, 6, 6])
+    """
+    values, indices = _fractional_max_pool(input, kernel_size, output_size, output_ratio, _random_samples, 2)
+    return (values, indices) if return_indices else values
+
+
+def fractional_max_pool3d(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
+):
+    """``fractional_max_pool2d`` of volumes (N, C, D, H, W) or (C, D, H, W).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.functional.fractional_max_pool3d(rl.ones(1, 3, 9, 9, 9), 2, (5, 6, 7)).shape
+        torch.Size([1, 3, 5, 6, 7])
+    """
+    values, indices = _fractional_max_pool(input, kernel_size, output_size, output_ratio, _random_samples, 3)
+    return (values, indices) if return_indices else values
+
+
+def _fractional_max_pool(input, kernel_size, output_size, output_ratio, samples, n):
+    name = f"fractional_max_pool{n}d"
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name}: give output_size or output_ratio")
+    if input.dim() not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}: input must have {n + 1} or {n + 2} dimensions, got shape {tuple(input.shape)}")
+    if input.dim() == n + 1:
+        values, indices = _fractional_max_pool(input.unsqueeze(0), kernel_size, output_size, output_ratio, samples, n)
+        return values.squeeze(0), indices.squeeze(0)
+    kernel, spatial, planes = several(kernel_size, n), input.shape[2:], input.shape[:2]
+    if output_size is None:
+        ratios = several(output_ratio, n)
+        if not all(0 < r < 1 for r in ratios):
+            raise ValueError(f"{name}: output_ratio must be between 0 and 1, got {output_ratio}")
+        output_size = [int(s * r) for s, r in zip(spatial, ratios, strict=True)]
+    sizes = several(output_size, n)
+    if not all(k > 0 and o > 0 and o + k - 1 <= s for k, o, s in zip(kernel, sizes, spatial, strict=True)):
+        raise RuntimeError(
+            f"{name}: an output of {tuple(sizes)} with a kernel of {kernel} does not fit input {tuple(input.shape)}"
+        )
+    if samples is None:
+        samples = rl.rand((*planes, n), dtype=input.dtype, device=input.device)
+    places = rl.zeros((), dtype=rl.int64, device=input.device)  # (N, C, output..., kernel...) into the flat volume
+    for a, (k, o, s) in enumerate(zip(kernel, sizes, spatial, strict=True)):
+        # Of images the first number is the width's, of volumes the depth's.
+        begins = _window_begins(samples[..., n - 1 - a if n == 2 else a], k, o, s)
+        axis = begins.unsqueeze(-1) + rl.arange(k, device=input.device)
+        shape = [*planes, *[1] * (2 * n)]
+        shape[2 + a], shape[2 + n + a] = o, k
+        places = places * s + axis.view(shape)
+    places = places.flatten(2 + n)
+    taken = input.flatten(2).gather(-1, places.flatten(2)).view(places.shape)
+    values, best = taken.max(-1)
+    return values, places.gather(-1, best.unsqueeze(-1)).squeeze(-1)
+
+
+def _window_begins(sample, kernel, outputs, inputs):
+    """Where windows begin along an axis, (N, C, outputs): at random, the last one at the end."""
+    last = rl.full((*sample.shape, 1), inputs - kernel, dtype=rl.int64, device=sample.device)
+    if outputs == 1:
+        return last
+    step = (inputs - kernel) / (outputs - 1)
+    sample = sample.unsqueeze(-1)
+    at = rl.arange(outputs - 1, dtype=sample.dtype, device=sample.device)
+    return rl.cat([((at + sample) * step).long() - (sample * step).long(), last], -1)

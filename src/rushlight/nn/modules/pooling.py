@@ -335,6 +335,68 @@ class LPPool3d(_LPPool):
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
+class _FractionalMaxPool(Module):
+    spatial: int
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        output_size: Size | None = None,
+        output_ratio: float | tuple[float, ...] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(f"{type(self).__name__} takes output_size or output_ratio, one of them")
+        n = self.spatial
+        self.kernel_size = several(kernel_size, n)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = several(output_size, n) if output_size is not None else None
+        self.output_ratio = several(output_ratio, n) if output_ratio is not None else None
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1, got {output_ratio}")
+
+    def _pool(self, function, input: Tensor) -> Tensor:
+        return function(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Max pooling with windows at random distances; see ``nn.functional.fractional_max_pool2d``.
+
+    Shapes:
+        input (N, C, H, W) or (C, H, W); output likewise.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.FractionalMaxPool2d(3, output_ratio=(0.5, 0.5))(rl.ones(20, 16, 50, 32)).shape
+        torch.Size([20, 16, 25, 16])
+    """
+
+    spatial = 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.fractional_max_pool2d, input)
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """``FractionalMaxPool2d`` of volumes, (N, C, D, H, W) or (C, D, H, W).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.FractionalMaxPool3d(2, output_size=(5, 4, 3))(rl.ones(2, 3, 9, 8, 7)).shape
+        torch.Size([2, 3, 5, 4, 3])
+    """
+
+    spatial = 3
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.fractional_max_pool3d, input)
+
+
 class _AdaptivePool(Module):
     def __init__(self, output_size) -> None:
         super().__init__()
