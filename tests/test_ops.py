@@ -266,6 +266,19 @@ SHAPE_DEPENDS_ON_DATA = {
     "Tensor.__getitem__",
     "tensor",
     "as_tensor",
+    "combinations",
+    "histc",
+    "histogram",
+    "isin",
+    "nanmedian",
+    "quantile",
+    "nanquantile",
+    "scalar_tensor",
+    "searchsorted",
+    "tril_indices",
+    "triu_indices",
+    "unique",
+    "unique_consecutive",
 }
 
 

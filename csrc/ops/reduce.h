@@ -23,4 +23,7 @@ Tensor restore_dims(const Tensor& t, const Reduced& r);
 // Zeros of n along `dim`, but g where `place` says; differentiable by g. Both have size 1 there.
 Tensor place_along(const Tensor& g, const Tensor& place, int64_t dim, int64_t n);
 
+// The p-norm over dimensions, recorded; no dimensions are all of them.
+Tensor vector_norm(const Tensor& t, double p, IntSpan dims, bool keepdim = false);
+
 }  // namespace rushlight::ops

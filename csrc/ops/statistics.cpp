@@ -209,5 +209,11 @@ struct LinalgVectorNorm {
 RL_BIND(LinalgVectorNorm, hidden | out)
 
 }  // namespace
+
+Tensor vector_norm(const Tensor& t, double p, IntSpan dims, bool keepdim) {
+  return apply<LinalgVectorNorm>(t, Scalar(p), std::optional<IntSpan>(dims), keepdim, std::optional<DType>());
+}
+
 }  // namespace ops
+
 }  // namespace rushlight

@@ -12,7 +12,11 @@ from math import e, inf, nan, pi
 from . import _tensor, autograd, overrides, random
 from ._C import OutOfMemoryError, Tensor, device, dtype
 from ._composites.contraction import *  # noqa: F403
+from ._composites.matrices import *  # noqa: F403
+from ._composites.products import *  # noqa: F403
+from ._composites.real import *  # noqa: F403
 from ._composites.reduction import *  # noqa: F403
+from ._composites.sets import *  # noqa: F403
 from ._composites.shape import *  # noqa: F403
 from ._creation import (
     arange,
@@ -155,12 +159,14 @@ if TYPE_CHECKING:
         func,
         hub,
         jit,
+        linalg,
         mps,
         multiprocessing,
         nn,
         onnx,
         optim,
         serialization,
+        special,
         storage,
         testing,
         torch_version,
@@ -239,6 +245,21 @@ __getattr__, __dir__ = lazily(
         "cuda": "cuda",
         "distributions": "distributions",
         "nn": "nn",
+        "special": "special",
+        "linalg": "linalg",
+        "cholesky": "linalg:_cholesky",
+        "det": "linalg:det",
+        "inverse": "linalg:inv",
+        "logdet": "linalg:logdet",
+        "lu_solve": "linalg:lu_solve",
+        "lu_unpack": "linalg:lu_unpack",
+        "matrix_exp": "linalg:matrix_exp",
+        "matrix_power": "linalg:matrix_power",
+        "pinverse": "linalg:pinv",
+        "qr": "linalg:_qr",
+        "slogdet": "linalg:slogdet",
+        "svd": "linalg:_svd",
+        "triangular_solve": "linalg:triangular_solve",
         "optim": "optim",
         "utils": "utils",
         "vision": "vision",

@@ -9,11 +9,30 @@ from .creation import CREATION
 from .indexing import INDEXING
 from .linalg import LINALG
 from .nn import NN
+from .order import ORDER
 from .pointwise import POINTWISE
+from .products import PRODUCTS
 from .random import RANDOM_OPS, SEED
 from .reduce import REDUCE
 from .shape import SHAPE
+from .solve import SOLVE
+from .special import SPECIAL
 from .views import VIEWS
 from .windows import WINDOWS
 
-OPS: list[Op] = [*POINTWISE, *REDUCE, *VIEWS, *SHAPE, *INDEXING, *LINALG, *NN, *WINDOWS, *CREATION, *RANDOM_OPS]
+OPS: list[Op] = [
+    *POINTWISE,
+    *REDUCE,
+    *VIEWS,
+    *SHAPE,
+    *INDEXING,
+    *LINALG,
+    *NN,
+    *WINDOWS,
+    *CREATION,
+    *RANDOM_OPS,
+    *SPECIAL,
+    *PRODUCTS,
+    *ORDER,
+    *SOLVE,
+]

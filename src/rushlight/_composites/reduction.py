@@ -13,7 +13,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
     Args:
         input: of floating point dtype.
-        p: a number, ``inf``, ``-inf``, or "fro", which is 2. ("nuc", the sum of singular values, is not there yet.)
+        p: a number, ``inf``, ``-inf``, or "fro", which is 2; "nuc", the sum of a matrix' singular values.
         dim: an int or several; None for all.
         keepdim: leave reduced dimensions at size 1.
         dtype: convert to it first.
@@ -26,9 +26,12 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     tensor(5.)
     """
     if p == "nuc":
-        raise NotImplementedError("norm: the nuclear norm needs singular values, which are not there yet")
+        from .. import linalg
+
+        x = input if dtype is None else input.to(dtype)
+        return linalg.matrix_norm(x, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)
     if isinstance(p, str) and p != "fro":
-        raise ValueError(f"norm: p is {p!r}\n  hint: give a number or 'fro'")
+        raise ValueError(f"norm: p is {p!r}\n  hint: give a number, 'fro' or 'nuc'")
     order = 2 if p is None or p == "fro" else p
     return _C.linalg_vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
 
