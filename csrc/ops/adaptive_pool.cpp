@@ -12,8 +12,8 @@ Boxes adaptive_boxes(const char* op, const Tensor& x, IntSpan size) {
   Boxes b;
   for (size_t i = 0; i < size.size(); i++) {
     const int64_t in = x.sizes()[x.dim() - int64_t(size.size() - i)], out = size[i];
-    checked_mul(op, in, out + 1);
     RL_CHECK(out < int64_t(1) << 31, op, ": output_size ", size, " is larger than any memory");
+    checked_mul(op, in, out + 1);
     Boxes::Axis axis;
     axis.inputs = in;
     for (int64_t o = 0; o < out; o++) {

@@ -107,7 +107,8 @@ struct Im2Col {
     b = blocks_of("unfold", x.size(-2), x.size(-1), size, dilation, padding, stride);
     RL_CHECK(b.rows > 0 && b.columns > 0, "unfold: images of (", b.h, ", ", b.w, ") are smaller than the kernel of ",
              size, " with dilation ", dilation, " and padding ", padding);
-    checked_mul("unfold", checked_mul("unfold", x.size(-3), b.kh * b.kw), b.rows * b.columns);
+    const auto product = [](int64_t m, int64_t n) { return checked_mul("unfold", m, n); };
+    product(product(x.size(-3), product(b.kh, b.kw)), product(b.rows, b.columns));
     return im2col(b, x);
   }
   Grads backward(Ctx& ctx, Grads g);
