@@ -101,7 +101,119 @@ Grads EmbeddingBackward::backward(Ctx& ctx, Grads g) {
   return {gg, Tensor()};
 }
 
+// Sums, means or maxima of bags of rows, without the rows in between.
+struct EmbeddingBag {
+  static constexpr auto schema =
+      "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, int mode, bool scale_grad_by_freq=False, "
+      "Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> Tensor";
+  static constexpr auto doc = "See rushlight.nn.functional.embedding_bag; mode is 0 (sum), 1 (mean) or 2 (max).";
+  static constexpr auto node_name = "EmbeddingBagBackward0";
+  enum Mode : int64_t { total, average, largest };
+  Spread s;
+  int64_t mode;
+
+  // Where each bag begins, and one place more: where the last one ends.
+  static Tensor starts(const Tensor& offsets, int64_t indices, bool include_last) {
+    const Tensor given = ready(offsets, DType::Int64);
+    const int64_t n = given.numel(), bags = include_last ? n - 1 : n;
+    RL_CHECK(bags >= 0, "embedding_bag: include_last_offset needs at least one offset");
+    Tensor all = empty({bags + 1}, DType::Int64);
+    int64_t* to = all.data<int64_t>();
+    std::copy(given.data<int64_t>(), given.data<int64_t>() + bags, to);
+    to[bags] = indices;
+    RL_CHECK(n == 0 || given.data<int64_t>()[0] == 0, "embedding_bag: offsets[0] must be 0, got ",
+             n ? given.data<int64_t>()[0] : 0, hint("the first bag begins with the first index"));
+    for (int64_t b = 0; b < bags; b++)
+      RL_CHECK(to[b] <= to[b + 1], "embedding_bag: offsets must rise and not go beyond the ", indices,
+               " indices: ", to[b], " is followed by ", to[b + 1]);
+    return all;
+  }
+  // The number of the bag that each index is in.
+  static Tensor bags_of(const Tensor& start, int64_t indices) {
+    Tensor bag = empty({indices}, DType::Int64);
+    for (int64_t b = 0; b + 1 < start.numel(); b++)
+      std::fill(bag.data<int64_t>() + start.data<int64_t>()[b], bag.data<int64_t>() + start.data<int64_t>()[b + 1], b);
+    return bag;
+  }
+  // 1 / the number of rows that count in each bag.
+  Tensor shares(const Tensor& start, const Tensor& index, DType d) const {
+    Tensor share = empty({start.numel() - 1}, d);
+    visit_float(d, [&](auto tag) {
+      using T = decltype(tag);
+      for (int64_t b = 0; b < share.numel(); b++) {
+        int64_t count = 0;
+        for (int64_t i = start.data<int64_t>()[b]; i < start.data<int64_t>()[b + 1]; i++)
+          count += index.data<int64_t>()[i] != s.skip;
+        share.data<T>()[b] = T(1) / T(std::max<int64_t>(count, 1));
+      }
+    });
+    return share;
+  }
+
+  Tensor forward(Ctx& ctx, const Tensor& weight, const Tensor& indices, const Tensor& offsets, int64_t how,
+                 bool by_frequency, const Tensor& sample_weights, bool include_last, int64_t padding) {
+    RL_CHECK(weight.dim() == 2 && weight.is_floating(),
+             "embedding_bag: weight must be floating point with 2 dimensions (rows, width), got ", weight.dtype(), " ",
+             weight.sizes());
+    for (const Tensor* t : {&indices, &offsets})
+      RL_CHECK(t->dtype() == DType::Int64 || t->dtype() == DType::Int32,
+               "embedding_bag: indices and offsets must be int64 or int32, not ", t->dtype(),
+               hint("convert with .long()"));
+    mode = how;
+    const int64_t rows = weight.sizes()[0], width = weight.sizes()[1], n = indices.numel();
+    s = {rows, padding, by_frequency};
+    if (weight.is_meta()) {
+      const int64_t bags = offsets.numel() - include_last;
+      for (int i = 0; i < 4; i++) ctx.save(Tensor());
+      return empty({bags, width}, weight.dtype(), weight.device());
+    }
+    const DType d = float_of(weight);
+    const Tensor table = ready(weight, d), index = ready(indices, DType::Int64);
+    for (int64_t i = 0; i < n; i++)
+      RL_CHECK(uint64_t(index.data<int64_t>()[i]) < uint64_t(rows), "embedding_bag: index ", index.data<int64_t>()[i],
+               " is out of range for a table of ", rows, " rows (position ", i, " of the indices)");
+    const Tensor start = starts(offsets, n, include_last);
+    const Tensor factor = sample_weights ? ready(sample_weights, d) : Tensor();
+    const kernels::Bags bags{start.numel() - 1, s.skip, start.data<int64_t>(), index.data<int64_t>()};
+    Tensor y = empty({bags.count, width}, d), from, share;
+    if (mode == average) share = shares(start, index, d);
+    if (mode == largest) from = empty({bags.count, width}, DType::Int64);
+    {
+      Unlocked unlocked(n * width / 4);
+      if (mode == largest) {
+        RL_CALL_FLOAT(max_bags, d, bags, table.data<T>(), width, y.data<T>(), from.data<int64_t>())
+      } else {
+        RL_CALL_FLOAT(sum_bags, d, bags, table.data<T>(), width, factor ? factor.data<T>() : nullptr,
+                      share ? share.data<T>() : nullptr, y.data<T>())
+      }
+    }
+    ctx.save(index), ctx.save(mode == largest ? from : ctx.recording ? bags_of(start, n) : Tensor());
+    ctx.save(sample_weights ? sample_weights : share), ctx.save(ctx.need(3) ? weight : Tensor());
+    return in_dtype_of(weight, y);
+  }
+
+  Grads backward(Ctx& ctx, Grads g) {
+    const Tensor index = ctx.get(0), place = ctx.get(1), factor = ctx.get(2), table = ctx.get(3);
+    const int64_t width = g[0].sizes()[1];
+    if (!index) return {empty({s.rows, width}, g[0].dtype(), g[0].device())};
+    if (mode == largest) {  // a bag without rows gives nothing
+      const Tensor some = to_dtype(place >= 0.0, g[0].dtype()), at = where(place >= 0.0, place, zeros_like(place));
+      return {scatter_add(zeros({s.rows, width}, g[0].dtype()), 0, at, g[0] * some)};
+    }
+    Tensor each = index_select(g[0], 0, place), by_factor;
+    if (ctx.need(3)) {
+      by_factor = sum(each * index_select(table, 0, index), {1});
+      if (s.skip >= 0) by_factor = by_factor * to_dtype(ne(index, wrapped_number(s.skip)), by_factor.dtype());
+    }
+    if (!ctx.need(0)) return {Tensor(), Tensor(), Tensor(), by_factor};
+    if (factor)
+      each = each * to_dtype(unsqueeze(mode == average ? index_select(factor, 0, place) : factor, 1), each.dtype());
+    return {apply<EmbeddingBackward>(s, each, index), Tensor(), Tensor(), by_factor};
+  }
+};
+
 RL_BIND(Embedding, function)
+RL_BIND(EmbeddingBag, hidden)
 
 }  // namespace
 }  // namespace ops

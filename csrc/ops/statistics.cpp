@@ -208,6 +208,15 @@ struct LinalgVectorNorm {
 };
 RL_BIND(LinalgVectorNorm, hidden | out)
 
+struct Norm : LinalgVectorNorm {  // what distances are made of
+  static constexpr auto schema = "_norm(Tensor self, Scalar p, int[1]? dim, bool keepdim=False) -> Tensor";
+  static constexpr auto node_name = "NormBackward1";
+  Tensor forward(Ctx& ctx, const Tensor& x, Scalar p, OptDims dims, bool keepdim) {
+    return LinalgVectorNorm::forward(ctx, x, p, dims, keepdim, {});
+  }
+};
+RL_BIND(Norm, hidden)
+
 }  // namespace
 
 Tensor vector_norm(const Tensor& t, double p, IntSpan dims, bool keepdim) {

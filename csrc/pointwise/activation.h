@@ -1,4 +1,4 @@
-// Activation functions of neural networks. As all functions of one element they are listed at the end of unary.h.
+// Activation functions of neural networks. They are listed at the end of unary.h and binary.h, as all others are.
 #pragma once
 #include "pointwise/functor.h"
 
@@ -182,6 +182,69 @@ struct Elu {
   }
 };
 
+struct Celu {
+  static constexpr auto schema = "celu(Tensor self, float alpha=1) -> Tensor";
+  static constexpr auto doc = "x where it is positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017).";
+  static constexpr auto saves = Saves::input;
+  double alpha = 1;
+  template <class V>
+  V forward(V x) const {
+    return select(x > 0.0, x, alpha * expm1(x / alpha));
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return select(x > 0.0, g, g * exp(x / alpha));
+  }
+};
+
+struct Selu {
+  static constexpr auto schema = "selu(Tensor self) -> Tensor";
+  static constexpr auto node_name = "EluBackward0";
+  static constexpr auto doc =
+      "scale * x where it is positive, scale * alpha * (exp(x) - 1) elsewhere, with the numbers that keep mean 0 and "
+      "variance 1 from layer to layer (Klambauer et al., 2017).";
+  static constexpr auto saves = Saves::input;
+  static constexpr double alpha = 1.6732632423543772848170429916717, scale = 1.0507009873554804934193349852946;
+  template <class V>
+  V forward(V x) const {
+    return select(x > 0.0, x * scale, (alpha * scale) * expm1(x));
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return select(x > 0.0, g * scale, g * (alpha * scale) * exp(x));
+  }
+};
+
+struct Hardshrink {
+  static constexpr auto schema = "hardshrink(Tensor self, float lambd=0.5) -> Tensor";
+  static constexpr auto doc = "0 where |x| is at most lambd, x elsewhere.";
+  static constexpr auto saves = Saves::input;
+  double bound = 0.5;
+  template <class V>
+  V forward(V x) const {
+    return select((x >= -bound) & (x <= bound), V(0.0), x);
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return select((x >= -bound) & (x <= bound), zero_of(g), g);
+  }
+};
+
+struct Softshrink {
+  static constexpr auto schema = "softshrink(Tensor self, float lambd=0.5) -> Tensor";
+  static constexpr auto doc = "x moved toward 0 by lambd; 0 where |x| is less.";
+  static constexpr auto saves = Saves::input;
+  double bound = 0.5;
+  template <class V>
+  V forward(V x) const {
+    return select(x > bound, x - bound, select(x < -bound, x + bound, x * 0.0));
+  }
+  template <class V>
+  V grad(V g, V x) const {
+    return select((x >= -bound) & (x <= bound), zero_of(g), g);
+  }
+};
+
 struct Hardtanh {
   static constexpr auto schema = "hardtanh(Tensor self, float min_val=-1, float max_val=1) -> Tensor";
   static constexpr auto doc = "x, held between min_val and max_val.";
@@ -212,6 +275,39 @@ struct Threshold {
   template <class V>
   V grad(V g, V x) const {
     return select(x <= bound, zero_of(g), g);
+  }
+};
+
+// Of two elements.
+
+struct Glu {  // a * sigmoid(b) (Dauphin et al., 2016)
+  template <class V>
+  V forward(V a, V b) const {
+    return a * sigmoid(b);
+  }
+  template <class V>
+  V grad_a(V g, V, V b) const {
+    return g * sigmoid(b);
+  }
+  template <class V>
+  V grad_b(V g, V a, V b) const {
+    V s = sigmoid(b);
+    return g * a * s * (1.0 - s);
+  }
+};
+
+struct Prelu {  // x where it is positive, slope * x elsewhere
+  template <class V>
+  V forward(V x, V slope) const {
+    return select(x > 0.0, x, x * slope);
+  }
+  template <class V>
+  V grad_a(V g, V x, V slope) const {
+    return select(x > 0.0, g, g * slope);
+  }
+  template <class V>
+  V grad_b(V g, V x, V) const {
+    return select(x > 0.0, zero_of(g), g * x);
   }
 };
 

@@ -1,5 +1,6 @@
 // Functions of two or three elements. grad_a, grad_b, ... are derivatives by each argument, given all of them.
 #pragma once
+#include "pointwise/activation.h"
 #include "pointwise/functor.h"
 
 namespace rushlight::pointwise {
@@ -479,7 +480,7 @@ struct Clamp {  // bounds as tensors or numbers; where low > high, high wins
 
 using Binary = List<Add, AddScaled, Sub, Mul, Div, Pow, Maximum, Minimum, Fmax, Fmin, Atan2, Hypot, Copysign, LogAddExp,
                     LogAddExp2, Xlogy, FloorDivide, Remainder, Fmod, TruncDivide, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd,
-                    LogicalOr, LogicalXor, BitwiseAnd, BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight>;
+                    LogicalOr, LogicalXor, BitwiseAnd, BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight, Glu, Prelu>;
 using Ternary = List<Where, Lerp, Addcmul, Addcdiv, Clamp>;
 
 }  // namespace rushlight::pointwise

@@ -629,7 +629,7 @@ using Unary =
     List<Neg, Abs, Sign, Square, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sqrt, Rsqrt, Reciprocal, Sin, Cos, Tan,
          Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Erf, Erfc, Floor, Ceil, Round, Trunc, Relu,
          Silu, Mish, LogSigmoid, Hardsigmoid, Hardswish, IsNan, IsInf, IsFinite, LogicalNot, BitwiseNot>;
-using UnaryWithParameters = List<Gelu, GeluTanh, Softplus, Softsign, LeakyRelu, Elu, Hardtanh, Threshold, NanToNum,
-                                 Logit, Cube, SquareRoot, Inverse, Power>;
+using UnaryWithParameters = List<Gelu, GeluTanh, Softplus, Softsign, LeakyRelu, Elu, Celu, Selu, Hardshrink, Softshrink,
+                                 Hardtanh, Threshold, NanToNum, Logit, Cube, SquareRoot, Inverse, Power>;
 
 }  // namespace rushlight::pointwise

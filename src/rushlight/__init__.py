@@ -12,6 +12,9 @@ from math import e, inf, nan, pi
 from . import _tensor, autograd, overrides, random
 from ._C import OutOfMemoryError, Tensor, device, dtype
 from ._composites.contraction import *  # noqa: F403
+from ._composites.dropout import *  # noqa: F403
+from ._composites.layers import *  # noqa: F403
+from ._composites.loss import *  # noqa: F403
 from ._composites.matrices import *  # noqa: F403
 from ._composites.products import *  # noqa: F403
 from ._composites.real import *  # noqa: F403

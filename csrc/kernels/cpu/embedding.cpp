@@ -25,7 +25,62 @@ void scatter_rows(const T* g, const int64_t* index, int64_t count, int64_t skip,
   });
 }
 
+// Calls f(b) for every bag, in threads.
+template <class F>
+void for_bags(const Bags& s, int64_t width, F f) {
+  const int64_t rows = s.count ? (s.start[s.count] - s.start[0]) / s.count : 0;
+  parallel_for(0, s.count, 1 + (1 << 15) / ((rows + 1) * width + 1), [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; b++) f(b);
+  });
+}
+
+template <class T>
+void sum_bags(const Bags& s, const T* table, int64_t width, const T* weight, const T* scale, T* out) {
+  for_bags(s, width, [&](int64_t b) {
+    T* to = out + b * width;
+    std::memset(static_cast<void*>(to), 0, size_t(width) * sizeof(T));
+    for (int64_t i = s.start[b]; i < s.start[b + 1]; i++) {
+      if (s.index[i] == s.skip) continue;
+      const T* row = table + s.index[i] * width;
+      const T w = weight ? weight[i] : T(1);
+      for (int64_t j = 0; j < width; j++) to[j] += w * row[j];
+    }
+    if (scale)
+      for (int64_t j = 0; j < width; j++) to[j] *= scale[b];
+  });
+}
+
+template <class T>
+void max_bags(const Bags& s, const T* table, int64_t width, T* out, int64_t* from) {
+  for_bags(s, width, [&](int64_t b) {
+    T* to = out + b * width;
+    int64_t* source = from + b * width;
+    for (int64_t j = 0; j < width; j++) to[j] = 0, source[j] = -1;
+    for (int64_t i = s.start[b]; i < s.start[b + 1]; i++) {
+      if (s.index[i] == s.skip) continue;
+      const T* row = table + s.index[i] * width;
+      for (int64_t j = 0; j < width; j++)
+        if (source[j] < 0 || row[j] > to[j]) to[j] = row[j], source[j] = s.index[i];
+    }
+  });
+}
+
 }  // namespace
+
+void sum_bags_f32(const Bags& s, const float* table, int64_t width, const float* weight, const float* scale,
+                  float* out) {
+  sum_bags(s, table, width, weight, scale, out);
+}
+void sum_bags_f64(const Bags& s, const double* table, int64_t width, const double* weight, const double* scale,
+                  double* out) {
+  sum_bags(s, table, width, weight, scale, out);
+}
+void max_bags_f32(const Bags& s, const float* table, int64_t width, float* out, int64_t* from) {
+  max_bags(s, table, width, out, from);
+}
+void max_bags_f64(const Bags& s, const double* table, int64_t width, double* out, int64_t* from) {
+  max_bags(s, table, width, out, from);
+}
 
 int64_t gather_rows(const char* table, int64_t rows, int64_t row_bytes, const int64_t* index, int64_t count,
                     char* out) {

@@ -153,21 +153,25 @@ T mean_of(int64_t n, F f) {
   return T(total / double(n));
 }
 
-template <class T>
-void layer_norm(int64_t rows, int64_t n, const T* x, const T* weight, const T* bias, double eps, T* y, T* mean,
-                T* rstd) {
+// Not centred: the mean is taken to be 0, as in root-mean-square normalization.
+template <bool centred, class T>
+void row_norm(int64_t rows, int64_t n, const T* x, const T* weight, const T* bias, double eps, T* y, T* mean, T* rstd) {
   using V = Vec<T>;
   parallel_for(0, rows, 1 + kGrain / (n + 1), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; r++) {
       const T* in = x + r * n;
-      const T guess = mean_of<T>(n, [=](int64_t i, auto lanes) { return load<V>(in + i, lanes); });
-      const T m = guess + mean_of<T>(n, [=](int64_t i, auto lanes) { return load<V>(in + i, lanes) - guess; });
+      T m(0);
+      if constexpr (centred) {
+        const T guess = mean_of<T>(n, [=](int64_t i, auto lanes) { return load<V>(in + i, lanes); });
+        m = guess + mean_of<T>(n, [=](int64_t i, auto lanes) { return load<V>(in + i, lanes) - guess; });
+        mean[r] = m;
+      }
       const T var = mean_of<T>(n, [=](int64_t i, auto lanes) {
         const V d = load<V>(in + i, lanes) - m;
         return d * d;
       });
       const T factor = T(1 / __builtin_sqrt(double(var) + eps));
-      mean[r] = m, rstd[r] = factor;
+      rstd[r] = factor;
       for_vectors<V>(n, [&](int64_t i, auto lanes) {
         V v = (load<V>(in + i, lanes) - m) * factor;
         if (weight) v *= load<V>(weight + i, lanes);
@@ -178,20 +182,20 @@ void layer_norm(int64_t rows, int64_t n, const T* x, const T* weight, const T* b
   });
 }
 
-template <class T>
-void layer_norm_backward(int64_t rows, int64_t n, const T* g, const T* x, const T* weight, const T* mean, const T* rstd,
+template <bool centred, class T>
+void row_norm_backward(int64_t rows, int64_t n, const T* g, const T* x, const T* weight, const T* mean, const T* rstd,
                          T* gx, T* gw, T* gb) {
   using V = Vec<T>;
   if (gx)
     parallel_for(0, rows, 1 + kGrain / (n + 1), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; r++) {
-        const T *in = x + r * n, *grad = g + r * n, m = mean[r], factor = rstd[r];
+        const T *in = x + r * n, *grad = g + r * n, m = centred ? mean[r] : T(0), factor = rstd[r];
         auto scaled = [=](int64_t i, auto lanes) {
           const V v = load<V>(grad + i, lanes);
           return weight ? v * load<V>(weight + i, lanes) : v;
         };
         auto normal = [=](int64_t i, auto lanes) { return (load<V>(in + i, lanes) - m) * factor; };
-        const T part = mean_of<T>(n, scaled);
+        const T part = centred ? mean_of<T>(n, scaled) : T(0);
         const T along = mean_of<T>(n, [=](int64_t i, auto lanes) { return scaled(i, lanes) * normal(i, lanes); });
         for_vectors<V>(n, [&](int64_t i, auto lanes) {
           store((scaled(i, lanes) - part - normal(i, lanes) * along) * factor, gx + r * n + i, lanes);
@@ -208,7 +212,7 @@ void layer_norm_backward(int64_t rows, int64_t n, const T* g, const T* x, const 
         for (int64_t r = first; r < min_of(rows, first + kBlockVectors); r++) {
           const V v = load<V>(g + r * n + i, lanes);
           sum_b += v;
-          sum_w += v * ((load<V>(x + r * n + i, lanes) - mean[r]) * rstd[r]);
+          sum_w += v * ((load<V>(x + r * n + i, lanes) - (centred ? mean[r] : T(0))) * rstd[r]);
         }
         total_w += sum_w, total_b += sum_b;
       }
@@ -236,11 +240,18 @@ void layer_norm_backward(int64_t rows, int64_t n, const T* g, const T* x, const 
   }                                                                                                                  \
   void layer_norm_##suffix(int64_t rows, int64_t n, const T* x, const T* weight, const T* bias, double eps, T* y,    \
                            T* mean, T* rstd) {                                                                       \
-    layer_norm(rows, n, x, weight, bias, eps, y, mean, rstd);                                                        \
+    row_norm<true>(rows, n, x, weight, bias, eps, y, mean, rstd);                                                        \
   }                                                                                                                  \
   void layer_norm_backward_##suffix(int64_t rows, int64_t n, const T* g, const T* x, const T* weight, const T* mean, \
                                     const T* rstd, T* gx, T* gw, T* gb) {                                            \
-    layer_norm_backward(rows, n, g, x, weight, mean, rstd, gx, gw, gb);                                              \
+    row_norm_backward<true>(rows, n, g, x, weight, mean, rstd, gx, gw, gb);                                          \
+  }                                                                                                                  \
+  void rms_norm_##suffix(int64_t rows, int64_t n, const T* x, const T* weight, double eps, T* y, T* rstd) {          \
+    row_norm<false, T>(rows, n, x, weight, nullptr, eps, y, nullptr, rstd);                                          \
+  }                                                                                                                  \
+  void rms_norm_backward_##suffix(int64_t rows, int64_t n, const T* g, const T* x, const T* weight, const T* rstd,   \
+                                  T* gx, T* gw) {                                                                    \
+    row_norm_backward<false, T>(rows, n, g, x, weight, nullptr, rstd, gx, gw, nullptr);                              \
   }
 RL_NORM(float, f32)
 RL_NORM(double, f64)

@@ -48,4 +48,14 @@ RL_KERNEL(void, layer_norm_backward_f32, int64_t rows, int64_t n, const float* g
 RL_KERNEL(void, layer_norm_backward_f64, int64_t rows, int64_t n, const double* g, const double* x,
           const double* weight, const double* mean, const double* rstd, double* gx, double* gw, double* gb)
 
+// y = x * rstd * weight, with each row's own rstd = 1 / sqrt(mean of squares + eps), which is kept.
+RL_KERNEL(void, rms_norm_f32, int64_t rows, int64_t n, const float* x, const float* weight, double eps, float* y,
+          float* rstd)
+RL_KERNEL(void, rms_norm_f64, int64_t rows, int64_t n, const double* x, const double* weight, double eps, double* y,
+          double* rstd)
+RL_KERNEL(void, rms_norm_backward_f32, int64_t rows, int64_t n, const float* g, const float* x, const float* weight,
+          const float* rstd, float* gx, float* gw)
+RL_KERNEL(void, rms_norm_backward_f64, int64_t rows, int64_t n, const double* g, const double* x, const double* weight,
+          const double* rstd, double* gx, double* gw)
+
 }  // namespace rushlight::kernels

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ... import Tensor
 from .. import functional as F
+from .._functional.dropout import _check_probability
 from .module import Module
 
 
 class _Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
-        F._check_probability(p)
+        _check_probability(p)
         self.p = p
         self.inplace = inplace
 
