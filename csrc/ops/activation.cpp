@@ -21,6 +21,13 @@ struct Softshrink : Unary<pointwise::Softshrink, double> {
   }
 };
 
+struct Hardshrink : Unary<pointwise::Hardshrink, double> {
+  Tensor forward(Ctx& ctx, const Tensor& x, double bound) {
+    check_out_dtype(schema, ctx, float_type(x.dtype()));
+    return Unary::forward(ctx, x, bound);
+  }
+};
+
 struct Glu {
   static constexpr auto schema = "glu(Tensor self, int dim=-1) -> Tensor";
   static constexpr auto doc = "a * sigmoid(b) for the two halves a and b along a dimension (Dauphin et al., 2016).";
@@ -133,8 +140,7 @@ struct Rrelu {
       ctx.save(x);
       return kernels::pointwise(schema, mean, 0, x.dtype(), &fresh, x);
     }
-    const Tensor factor =
-        x.is_meta() ? empty(x.sizes(), x.dtype(), x.device()) : factors(x, lower, upper, generator);
+    const Tensor factor = x.is_meta() ? empty(x.sizes(), x.dtype(), x.device()) : factors(x, lower, upper, generator);
     ctx.save(factor);
     return kernels::pointwise(schema, pointwise::Mul(), 0, x.dtype(), &fresh, x, factor);
   }
@@ -146,7 +152,6 @@ struct Rrelu {
 RL_BIND(Celu, function | inplace)
 using Selu = Unary<pointwise::Selu>;
 RL_BIND(Selu, function | inplace)
-using Hardshrink = Unary<pointwise::Hardshrink, double>;
 RL_BIND(Hardshrink, both | out)
 RL_BIND(Softshrink, function)
 RL_BIND(Glu, function)

@@ -22,8 +22,8 @@ struct CtcLoss {
   template <class T>
   kernels::CtcSample<T> sample(const Tensor& log_probs, const Tensor& targets, int64_t i) const {
     const int64_t n = log_probs.sizes()[1], classes = log_probs.sizes()[2];
-    return {log_probs.data<T>() + i * classes, n * classes, moments[i], classes,
-            targets.data<int64_t>() + begins[i], counts[i], blank};
+    return {log_probs.data<T>() + i * classes,   n * classes, moments[i], classes,
+            targets.data<int64_t>() + begins[i], counts[i],   blank};
   }
 
   Tensor forward(Ctx& ctx, const Tensor& x, const Tensor& targets, IntSpan input_lengths, IntSpan target_lengths,
@@ -32,9 +32,9 @@ struct CtcLoss {
     RL_CHECK_KIND(x.dtype() == DType::Float32 || x.dtype() == DType::Float64, NotImplemented,
                   "ctc_loss is not implemented for ", x.dtype(), hint("convert with .float()"));
     const int64_t most = x.sizes()[0], n = x.sizes()[1], classes = x.sizes()[2];
-    RL_CHECK(int64_t(input_lengths.size()) == n && int64_t(target_lengths.size()) == n,
-             "ctc_loss: a batch of ", n, " needs as many input_lengths and target_lengths, got ", input_lengths.size(),
-             " and ", target_lengths.size());
+    RL_CHECK(int64_t(input_lengths.size()) == n && int64_t(target_lengths.size()) == n, "ctc_loss: a batch of ", n,
+             " needs as many input_lengths and target_lengths, got ", input_lengths.size(), " and ",
+             target_lengths.size());
     RL_CHECK(empty_label >= 0 && empty_label < classes, "ctc_loss: blank ", empty_label, " is none of the ", classes,
              " classes");
     RL_CHECK(targets.dim() == 1 || (targets.dim() == 2 && targets.sizes()[0] == n),

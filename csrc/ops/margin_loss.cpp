@@ -33,9 +33,7 @@ Tensor reduced(const Tensor& losses, int64_t reduction) {
   return reduction == none ? losses : reduction == mean ? rushlight::mean(losses) : sum(losses);
 }
 // The gradient of each loss for that of the reduced one.
-Tensor spread(const Tensor& g, int64_t reduction, int64_t losses) {
-  return reduction == mean ? g / double(losses) : g;
-}
+Tensor spread(const Tensor& g, int64_t reduction, int64_t losses) { return reduction == mean ? g / double(losses) : g; }
 
 struct SoftMarginLoss {
   static constexpr auto schema = "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor";

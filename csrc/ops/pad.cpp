@@ -53,13 +53,12 @@ struct ConstantPad {
   }
 };
 
-constexpr const char* kSchemas[2][3] = {
-    {"reflection_pad1d(Tensor self, int[2] padding) -> Tensor",
-     "reflection_pad2d(Tensor self, int[4] padding) -> Tensor",
-     "reflection_pad3d(Tensor self, int[6] padding) -> Tensor"},
-    {"replication_pad1d(Tensor self, int[2] padding) -> Tensor",
-     "replication_pad2d(Tensor self, int[4] padding) -> Tensor",
-     "replication_pad3d(Tensor self, int[6] padding) -> Tensor"}};
+constexpr const char* kSchemas[2][3] = {{"reflection_pad1d(Tensor self, int[2] padding) -> Tensor",
+                                         "reflection_pad2d(Tensor self, int[4] padding) -> Tensor",
+                                         "reflection_pad3d(Tensor self, int[6] padding) -> Tensor"},
+                                        {"replication_pad1d(Tensor self, int[2] padding) -> Tensor",
+                                         "replication_pad2d(Tensor self, int[4] padding) -> Tensor",
+                                         "replication_pad3d(Tensor self, int[6] padding) -> Tensor"}};
 constexpr const char* kNodes[2][3] = {
     {"ReflectionPad1DBackward0", "ReflectionPad2DBackward0", "ReflectionPad3DBackward0"},
     {"ReplicationPad1DBackward0", "ReplicationPad2DBackward0", "ReplicationPad3DBackward0"}};
@@ -86,8 +85,6 @@ struct EdgePad {
     RL_CHECK(int64_t(padding.size()) == 2 * dims, op, ": expects ", 2 * dims, " widths, got ", padding.size());
     RL_CHECK(x.dim() == dims + 1 || x.dim() == dims + 2, op, ": input must have ", dims + 1, " or ", dims + 2,
              " dimensions, got shape ", x.sizes());
-    RL_CHECK_KIND(x.dtype() != DType::Bool, NotImplemented, op, " is not implemented for bool",
-                  hint("convert with .to(uint8)"));
     p.edge = edge, p.dims = dims;
     std::copy(padding.begin(), padding.end(), p.widths);
     from = x.sizes();
@@ -103,6 +100,8 @@ struct EdgePad {
     }
     for (int64_t d = x.dim() - dims - 1; d < x.dim() - dims; d++)
       RL_CHECK(from[d] > 0 || (d == 0 && x.dim() == dims + 2), op, ": input ", from, " has no channels");
+    RL_CHECK_KIND(x.dtype() != DType::Bool, NotImplemented, op, " is not implemented for bool",
+                  hint("convert with .to(uint8)"));
     const MemoryFormat format = prefers_channels_last(x) ? MemoryFormat::ChannelsLast : MemoryFormat::Contiguous;
     if (x.is_meta()) return empty_strided(shape, contiguous_strides(shape, format), x.dtype(), x.device());
     const Tensor in = kernels::contiguous(x);

@@ -15,8 +15,7 @@ struct Pdist {
   // The numbers of both rows of each pair.
   struct Pairs {
     Tensor first, second;
-    Pairs(int64_t n, Device device)
-        : first(empty({n * (n - 1) / 2}, DType::Int64, device)), second(empty_like(first)) {
+    Pairs(int64_t n, Device device) : first(empty({n * (n - 1) / 2}, DType::Int64, device)), second(empty_like(first)) {
       if (first.is_meta()) return;
       int64_t *a = first.data<int64_t>(), *b = second.data<int64_t>();
       for (int64_t i = 0; i < n; i++)
@@ -76,8 +75,8 @@ struct Pdist {
     else if (p == 2) slope = apart * where(eq(y, zero), zero, gy / y);
     else if (std::isinf(p)) slope = gy * sign(apart) * to_dtype(eq(size, y), x.dtype());
     else
-      slope = where(eq(apart, zero), zero, sign(apart) * pow(size, p - 1)) *
-              where(eq(y, zero), zero, gy / pow(y, p - 1));
+      slope =
+          where(eq(apart, zero), zero, sign(apart) * pow(size, p - 1)) * where(eq(y, zero), zero, gy / pow(y, p - 1));
     const Tensor one = index_add(zeros_like(x), 0, pairs.first, slope);
     return {index_add(one, 0, pairs.second, neg(slope))};
   }

@@ -59,7 +59,11 @@ void bind_autograd(nb::module_& m) {
   gil_hooks = {release_gil, acquire_gil};
 
   nb::class_<NodeObject>(m, "Node", nb::dynamic_attr(), nb::is_weak_referenceable())
-      .def("name", [](const NodeObject& n) { return n.node->name(); })
+      .def("name",  // nodes that belong to no operation have PyTorch's longer name
+           [](const NodeObject& n) {
+             const std::string name = n.node->name();
+             return name == "CopySlices" || name == "AccumulateGrad" ? "torch::autograd::" + name : name;
+           })
       .def("__repr__",
            [](const NodeObject& n) {
              return detail::concat("<", n.node->name(), " object at ", static_cast<const void*>(n.node.get()), ">");

@@ -163,7 +163,7 @@ def tensor_str(x) -> str:
             shown = _corners(plain, 1)  # one element, for the dots to stand in
         body = _nested(shown.tolist(), x.dim(), indent, summarize, format_)
     if x.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{x.grad_fn.name()}>")
+        suffixes.append(f"grad_fn=<{type(x.grad_fn).__name__}>")
     elif x.requires_grad:
         suffixes.append("requires_grad=True")
     text = prefix + body

@@ -4,10 +4,12 @@ To add an operation, add a row to its family's file; for an ordinary function of
 such as ``unary("sinh", np.sinh)``.
 """
 
+from .activation import ACTIVATION
 from .core import ALL, BITS, FLOATS, INTS, NUMBERS, PROMOTE, Const, Dtype, Error, Gen, Op, Sample, promote, result_dtype
 from .creation import CREATION
 from .indexing import INDEXING
 from .linalg import LINALG
+from .losses import LOSSES
 from .nn import NN
 from .order import ORDER
 from .pointwise import POINTWISE
@@ -29,6 +31,8 @@ OPS: list[Op] = [
     *LINALG,
     *NN,
     *WINDOWS,
+    *ACTIVATION,
+    *LOSSES,
     *CREATION,
     *RANDOM_OPS,
     *SPECIAL,

@@ -184,7 +184,7 @@ void row_norm(int64_t rows, int64_t n, const T* x, const T* weight, const T* bia
 
 template <bool centred, class T>
 void row_norm_backward(int64_t rows, int64_t n, const T* g, const T* x, const T* weight, const T* mean, const T* rstd,
-                         T* gx, T* gw, T* gb) {
+                       T* gx, T* gw, T* gb) {
   using V = Vec<T>;
   if (gx)
     parallel_for(0, rows, 1 + kGrain / (n + 1), [&](int64_t begin, int64_t end) {
@@ -240,7 +240,7 @@ void row_norm_backward(int64_t rows, int64_t n, const T* g, const T* x, const T*
   }                                                                                                                  \
   void layer_norm_##suffix(int64_t rows, int64_t n, const T* x, const T* weight, const T* bias, double eps, T* y,    \
                            T* mean, T* rstd) {                                                                       \
-    row_norm<true>(rows, n, x, weight, bias, eps, y, mean, rstd);                                                        \
+    row_norm<true>(rows, n, x, weight, bias, eps, y, mean, rstd);                                                    \
   }                                                                                                                  \
   void layer_norm_backward_##suffix(int64_t rows, int64_t n, const T* g, const T* x, const T* weight, const T* mean, \
                                     const T* rstd, T* gx, T* gw, T* gb) {                                            \

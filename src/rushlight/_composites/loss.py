@@ -92,14 +92,14 @@ def kl_div(input, target, reduction=1, *, log_target=False):
 @overridable
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
     """``max(0, -target * (input1 - input2) + margin)`` of each element, reduced."""
-    return _reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return _reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
 @overridable
 def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
     """``input`` where target is 1, ``max(0, margin - input)`` where it is -1, reduced."""
     zeros = input.new_zeros(())
-    apart = _C.where(target != 1, (margin - input).clamp_min(0), zeros)
+    apart = _C.where(target != 1, (input.new_full((), margin) - input).clamp_min(0), zeros)
     near = _C.where(target != -1, input, zeros)
     return _reduced(apart + near, reduction)
 

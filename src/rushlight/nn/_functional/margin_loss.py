@@ -250,6 +250,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 
     Raises:
         ValueError: an unknown reduction.
+        NotImplementedError: input is not floating point.
 
     Example:
         >>> import rushlight as rl
@@ -257,6 +258,10 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
         tensor(0.6931)
     """
     code = _reduction_code(reduction, size_average, reduce)
+    if not input.is_floating_point():
+        raise NotImplementedError(
+            f"multilabel_soft_margin_loss is not implemented for {input.dtype}\n  hint: convert with .float()"
+        )
     loss = -(target * _C.log_sigmoid(input) + (1 - target) * _C.log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight

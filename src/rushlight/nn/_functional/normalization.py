@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import rushlight as rl
+
 from ... import _C
 from ..._composites import layers as _whole
 
@@ -139,6 +141,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)")
     if input.numel() == 0:
         return input
+    if not input.is_floating_point():
+        input = input.to(rl.get_default_dtype())
     squares = (input * input).reshape(input.shape[0], 1, input.shape[1], -1)
     padded = _C.constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2))
     mean = _C.avg_pool2d(padded, (size, 1), 1).reshape(input.shape)

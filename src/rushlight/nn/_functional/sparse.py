@@ -122,7 +122,7 @@ def embedding_bag(
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
             raise RuntimeError(
-                f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}"
+                f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, got {padding_idx}"
             )
         padding_idx %= rows
     padding = -1 if padding_idx is None else padding_idx

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import rushlight as rl
+
 from ... import Tensor
 from .. import functional as F
+from .. import init
+from ..common_types import Device
+from ..parameter import Parameter
 from .module import Module
 
 
@@ -283,3 +288,269 @@ class LogSoftmax(Module):
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
+
+
+class Hardsigmoid(_InPlace):
+    """x / 6 + 1 / 2 of each element, held between 0 and 1.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Hardsigmoid()(rl.tensor([-1., 0., 2.]))
+        tensor([0.3333, 0.5000, 0.8333])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardsigmoid(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class Hardswish(_InPlace):
+    """x * hardsigmoid(x) of each element (Howard et al. 2019).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Hardswish()(rl.tensor([-1., 0., 2.]))
+        tensor([-0.3333,  0.0000,  1.6667])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardswish(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class Mish(_InPlace):
+    """x * tanh(softplus(x)) of each element (Misra 2019).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Mish()(rl.tensor([-1., 0., 2.]))
+        tensor([-0.3034,  0.0000,  1.9440])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.mish(input, self.inplace)
+
+
+class SELU(_InPlace):
+    """1.0507 * x where positive, 1.7581 * (exp(x) - 1) elsewhere (Klambauer et al. 2017).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.SELU()(rl.tensor([-1., 0., 2.]))
+        tensor([-1.1113,  0.0000,  2.1014])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.selu(input, self.inplace)
+
+
+class CELU(Module):
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron 2017).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.CELU(0.5)(rl.tensor([-1., 0., 2.]))
+        tensor([-0.4323,  0.0000,  2.0000])
+    """
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.celu(input, self.alpha, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
+
+
+class GLU(Module):
+    """a * sigmoid(b) for the two halves a and b along a dimension (Dauphin et al. 2016).
+
+    Shapes:
+        input (*, 2 n, *), output (*, n, *).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.GLU()(rl.tensor([1., 2., 0., 0.]))
+        tensor([0.5000, 1.0000])
+    """
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.glu(input, self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class PReLU(Module):
+    """x where positive, weight * x elsewhere; the weight is learned (He et al. 2015).
+
+    Args:
+        num_parameters: one weight for all, or one for each channel.
+        init: its first value.
+
+    Shapes:
+        input and output (*), or (N, C, *) with C weights; weight (num_parameters).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.PReLU()(rl.tensor([-1., 0., 2.])).detach()
+        tensor([-0.2500,  0.0000,  2.0000])
+    """
+
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: Device = None,
+        dtype: rl.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(rl.empty(num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets the weight to its first value."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class RReLU(Module):
+    """x where positive, a * x elsewhere; a is drawn for each element in training, else the mean (Xu et al. 2015).
+
+    Args:
+        lower, upper: the bounds between which a lies.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.RReLU(0.1, 0.3).eval()(rl.tensor([-1., 0., 2.]))
+        tensor([-0.2000,  0.0000,  2.0000])
+    """
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
+
+
+class Hardshrink(Module):
+    """0 where abs(x) is at most lambd, x elsewhere.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Hardshrink()(rl.tensor([-1., 0.2, 2.]))
+        tensor([-1.,  0.,  2.])
+    """
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return f"{self.lambd}"
+
+
+class Softshrink(Module):
+    """x moved toward 0 by lambd; 0 where abs(x) is less.
+
+    Raises:
+        RuntimeError: lambd is negative (when called).
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Softshrink()(rl.tensor([-1., 0.2, 2.]))
+        tensor([-0.5000,  0.0000,  1.5000])
+    """
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softshrink(input, self.lambd)
+
+    def extra_repr(self) -> str:
+        return f"{self.lambd}"
+
+
+class Tanhshrink(Module):
+    """x - tanh(x) of each element.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Tanhshrink()(rl.tensor([-1., 0., 2.]))
+        tensor([-0.2384,  0.0000,  1.0360])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.tanhshrink(input)
+
+
+class Threshold(Module):
+    """x where it is above the threshold, value elsewhere.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Threshold(1, -5)(rl.tensor([-1., 0., 2.]))
+        tensor([-5., -5.,  2.])
+    """
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__()
+        self.threshold = threshold
+        self.value = value
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
+
+
+class Softmax2d(Module):
+    """softmax over the channels at each place of an image.
+
+    Shapes:
+        input and output (N, C, H, W) or (C, H, W).
+
+    Raises:
+        ValueError: another number of dimensions.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.Softmax2d()(rl.zeros(2, 1, 1)).flatten()
+        tensor([0.5000, 0.5000])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+        return F.softmax(input, -3)

@@ -15,6 +15,7 @@ from .module import Module
 class _BatchNorm(Module):
     # Version 2 added num_batches_tracked.
     _version = 2
+    _is_batch_norm = True  # of a subclass: statistics are over the batch
 
     def __init__(
         self,
@@ -144,3 +145,71 @@ class BatchNorm3d(_BatchNorm):
     """
 
     _dims = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization over all processes of a training; with one process, which is all there is here, BatchNorm.
+
+    Args:
+        process_group: None; anything else needs distributed training.
+        others: as for BatchNorm1d.
+
+    Shapes:
+        input and output (N, C, *).
+
+    Raises:
+        NotImplementedError: a process group is given.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.SyncBatchNorm(3)(rl.rand(2, 3, 4, 4)).shape
+        torch.Size([2, 3, 4, 4])
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group=None,
+        device: Device = None,
+        dtype: rl.dtype | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        if process_group is not None:
+            raise NotImplementedError(
+                "SyncBatchNorm: process_group needs torch.distributed, which is not supported\n"
+                "  hint: leave it out to train in one process"
+            )
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = None
+
+    def _check_input_dim(self, input):
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group=None) -> Module:
+        """Every BatchNorm within ``module`` replaced by a SyncBatchNorm with its very parameters and statistics."""
+        result = module
+        if isinstance(module, _BatchNorm) and module._is_batch_norm:
+            converted = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
+            converted.weight, converted.bias = module.weight, module.bias
+            converted.running_mean, converted.running_var = module.running_mean, module.running_var
+            converted.num_batches_tracked = module.num_batches_tracked
+            converted.training = module.training
+            result = converted
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result
