@@ -38,6 +38,16 @@ ACTIVATIONS = [
     (nn.Softmax(0), np.exp(X) / np.exp(X).sum()),
     (nn.Softmin(0), np.exp(-X) / np.exp(-X).sum()),
     (nn.LogSoftmax(0), X - np.log(np.exp(X).sum())),
+    (nn.Hardsigmoid(), np.clip(X / 6 + 0.5, 0, 1)),
+    (nn.Hardswish(), X * np.clip(X / 6 + 0.5, 0, 1)),
+    (nn.Mish(), X * np.tanh(np.log1p(np.exp(X)))),
+    (nn.SELU(), 1.05070098 * np.where(X > 0, X, 1.67326324 * np.expm1(X))),
+    (nn.CELU(0.5), np.where(X > 0, X, 0.5 * np.expm1(X / 0.5))),
+    (nn.Hardshrink(0.3), np.where(np.abs(X) <= 0.3, 0, X)),
+    (nn.Softshrink(0.3), np.sign(X) * np.maximum(np.abs(X) - 0.3, 0)),
+    (nn.Tanhshrink(), X - np.tanh(X)),
+    (nn.Threshold(0.1, 2), np.where(X > 0.1, X, 2)),
+    (nn.RReLU(0.1, 0.3).eval(), np.where(X > 0, X, 0.2 * X)),
     (nn.Flatten(0), X),
     (nn.Unflatten(0, (7, 1)), X[:, None]),
 ]
@@ -121,7 +131,7 @@ def test_pad(widths):
 
 def test_pad_errors():
     with pytest.raises(NotImplementedError, match="hint"):
-        F.pad(rl.ones(1, 2), (1, 1), mode="reflect")
+        F.pad(rl.ones(2), (1, 1), mode="reflect")
     with pytest.raises(RuntimeError):
         F.pad(rl.ones(2), (-3, 0))
     with pytest.raises(RuntimeError):
