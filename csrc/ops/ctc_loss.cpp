@@ -46,7 +46,8 @@ struct CtcLoss {
     for (int64_t i = 0; i < n; i++) {
       RL_CHECK(moments[i] >= 0 && moments[i] <= most, "ctc_loss: input_lengths must be between 0 and ", most,
                ", the length of log_probs, got ", moments[i]);
-      RL_CHECK(counts[i] >= 0, "ctc_loss: target_lengths must not be negative, got ", counts[i]);
+      RL_CHECK(counts[i] >= 0 && counts[i] <= targets.numel(), "ctc_loss: target_lengths must be between 0 and ",
+               targets.numel(), ", the number of targets, got ", counts[i]);
       begins.push_back(targets.dim() == 1 ? total : i * targets.sizes()[1]);
       total += counts[i];
       RL_CHECK(targets.dim() == 1 || counts[i] <= targets.sizes()[1], "ctc_loss: target_lengths[", i, "] is ",

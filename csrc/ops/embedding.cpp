@@ -195,7 +195,7 @@ struct EmbeddingBag {
   Grads backward(Ctx& ctx, Grads g) {
     const Tensor index = ctx.get(0), place = ctx.get(1), factor = ctx.get(2), table = ctx.get(3);
     const int64_t width = g[0].sizes()[1];
-    if (!index) return {empty({s.rows, width}, g[0].dtype(), g[0].device())};
+    if (!index) return {empty({s.rows, width}, g[0].dtype(), g[0].device()), Tensor(), Tensor(), Tensor()};
     if (mode == largest) {  // a bag without rows gives nothing
       const Tensor some = to_dtype(place >= 0.0, g[0].dtype()), at = where(place >= 0.0, place, zeros_like(place));
       return {scatter_add(zeros({s.rows, width}, g[0].dtype()), 0, at, g[0] * some)};

@@ -1,5 +1,6 @@
 // Group and root-mean-square normalization. Backward is fused, or, where it will be differentiated again, written over
 // operations from the formula.
+#include "base/size_math.h"
 #include "base/unlocked.h"
 #include "kernels/cpu/norm.h"
 #include "ops/layout.h"
@@ -44,7 +45,8 @@ struct GroupNorm {
     RL_CHECK_KIND(x.is_floating(), NotImplemented, "group_norm is not implemented for ", x.dtype(),
                   hint("convert with .float()"));
     inner = 1;
-    for (int64_t d = 2; d < x.dim(); d++) inner *= x.sizes()[d];
+    for (int64_t d = 2; d < x.dim(); d++) inner = checked_mul("group_norm", inner, x.sizes()[d]);
+    checked_mul("group_norm", n, c);
     ctx.save(x), ctx.save(weight);
     const MemoryFormat format = prefers_channels_last(x) ? MemoryFormat::ChannelsLast : MemoryFormat::Contiguous;
     if (x.is_meta()) return empty_strided(x.sizes(), contiguous_strides(x.sizes(), format), x.dtype(), x.device());

@@ -1,4 +1,5 @@
 // Padding: with a constant, or with values from the tensor itself. (Around the other end: nn.functional, in Python.)
+#include "base/size_math.h"
 #include "base/unlocked.h"
 #include "kernels/edge_pad.h"
 #include "ops/layout.h"
@@ -27,9 +28,10 @@ struct ConstantPad {
     bool grows = false;
     for (size_t i = 0; i < pad.size() / 2; i++) {
       const int64_t d = x.dim() - 1 - int64_t(i), before = pad[2 * i], after = pad[2 * i + 1];
-      shape[d] += before + after;
-      RL_CHECK(shape[d] >= 0, "constant_pad_nd: dimension ", d, " has size ", x.sizes()[d], ", padded by (", before,
-               ", ", after, ") it would be negative");
+      const int64_t size = shape[d];
+      shape[d] = checked_add("constant_pad_nd", checked_add("constant_pad_nd", size, before), after);
+      RL_CHECK(shape[d] >= 0 && before >= -size && after >= -size, "constant_pad_nd: dimension ", d, " has size ", size,
+               ", from which (", before, ", ", after, ") cannot be cropped");
       from = slice(from, d, std::max<int64_t>(-before, 0), x.sizes()[d] - std::max<int64_t>(-after, 0));
       grows |= before > 0 || after > 0;
     }
@@ -94,7 +96,7 @@ struct EdgePad {
       RL_CHECK(from[d] > 0, op, ": dimension ", d, " of ", from, " is empty and cannot be continued");
       RL_CHECK(edge == Edge::replicate || (before < from[d] && after < from[d]), op, ": padding (", before, ", ", after,
                ") must be less than the size of dimension ", d, " of input ", from);
-      shape[d] += before + after;
+      shape[d] = checked_add(schema, checked_add(schema, from[d], before), after);
       RL_CHECK(shape[d] > 0, op, ": dimension ", d, " has size ", from[d], ", padded by (", before, ", ", after,
                ") nothing would be left");
     }

@@ -1,4 +1,5 @@
 // Distances between all rows of a matrix.
+#include "base/size_math.h"
 #include "ops/layout.h"
 #include "ops/registry.h"
 
@@ -45,7 +46,7 @@ struct Pdist {
     RL_CHECK(p >= 0, "pdist: p must not be negative, got ", p);
     ctx.save(x);
     const int64_t n = x.sizes()[0], width = x.sizes()[1];
-    const Dims shape{n * (n - 1) / 2};
+    const Dims shape{checked_mul("pdist", n, n - 1) / 2};
     if (x.is_meta()) return empty(shape, x.dtype(), x.device());
     const DType d = float_of(x);
     const Tensor in = ready(x, d);

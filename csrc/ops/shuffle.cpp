@@ -1,4 +1,5 @@
 // Channels rearranged: among themselves, or into pixels and back.
+#include "base/size_math.h"
 #include "kernels/loops.h"
 #include "ops/layout.h"
 #include "ops/registry.h"
@@ -13,6 +14,17 @@ Tensor rearranged(const Tensor& x, IntSpan split, IntSpan order, IntSpan shape) 
   const Tensor y = reshape(kernels::clone(permute(reshape(x, split), order), MemoryFormat::Contiguous), shape);
   return format == MemoryFormat::Contiguous ? y : kernels::clone(y, format);
 }
+
+// x's shape with the last three sizes replaced, and how many of them lie one after another.
+struct Images {
+  Dims shape;
+  int64_t count = 1;
+  Images(const char* op, const Tensor& x, std::initializer_list<int64_t> last) : shape(x.sizes()) {
+    shape.resize(x.dim() - 3);
+    for (int64_t n : shape) count = checked_mul(op, count, n);
+    for (int64_t n : last) shape.push_back(n);
+  }
+};
 
 struct PixelUnshuffle {
   static constexpr auto schema = "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor";
@@ -34,15 +46,11 @@ struct PixelShuffle {
     r = factor;
     RL_CHECK(x.dim() >= 3, "pixel_shuffle: input must be (..., C, H, W), got shape ", x.sizes());
     RL_CHECK(r > 0, "pixel_shuffle: upscale_factor must be positive, got ", r);
-    const int64_t c = x.size(-3), h = x.size(-2), w = x.size(-1), many = c / (r * r);
-    RL_CHECK(c % (r * r) == 0, "pixel_shuffle: ", c, " channels (input ", x.sizes(), ") are not divisible by ", r,
-             " * ", r);
-    Dims shape = x.sizes();
-    shape.resize(x.dim() - 3);
-    int64_t lead = 1;
-    for (int64_t n : shape) lead *= n;
-    for (int64_t n : {many, h * r, w * r}) shape.push_back(n);
-    return rearranged(x, {lead, many, r, r, h, w}, {0, 1, 4, 2, 5, 3}, shape);
+    const char* op = "pixel_shuffle";
+    const int64_t c = x.size(-3), h = x.size(-2), w = x.size(-1), square = checked_mul(op, r, r);
+    RL_CHECK(c % square == 0, op, ": ", c, " channels (input ", x.sizes(), ") are not divisible by ", r, " * ", r);
+    const Images to(op, x, {c / square, checked_mul(op, h, r), checked_mul(op, w, r)});
+    return rearranged(x, {to.count, c / square, r, r, h, w}, {0, 1, 4, 2, 5, 3}, to.shape);
   }
   Grads backward(Ctx&, Grads g) { return {apply<PixelUnshuffle>(g[0], r)}; }
 };
@@ -51,15 +59,12 @@ Tensor PixelUnshuffle::forward(Ctx&, const Tensor& x, int64_t factor) {
   r = factor;
   RL_CHECK(x.dim() >= 3, "pixel_unshuffle: input must be (..., C, H, W), got shape ", x.sizes());
   RL_CHECK(r > 0, "pixel_unshuffle: downscale_factor must be positive, got ", r);
+  const char* op = "pixel_unshuffle";
   const int64_t c = x.size(-3), h = x.size(-2), w = x.size(-1);
-  RL_CHECK(h % r == 0 && w % r == 0, "pixel_unshuffle: height ", h, " and width ", w, " (input ", x.sizes(),
+  RL_CHECK(h % r == 0 && w % r == 0, op, ": height ", h, " and width ", w, " (input ", x.sizes(),
            ") must be divisible by ", r);
-  Dims shape = x.sizes();
-  shape.resize(x.dim() - 3);
-  int64_t lead = 1;
-  for (int64_t n : shape) lead *= n;
-  for (int64_t n : {c * r * r, h / r, w / r}) shape.push_back(n);
-  return rearranged(x, {lead, c, h / r, r, w / r, r}, {0, 1, 3, 5, 2, 4}, shape);
+  const Images to(op, x, {checked_mul(op, c, checked_mul(op, r, r)), h / r, w / r});
+  return rearranged(x, {to.count, c, h / r, r, w / r, r}, {0, 1, 3, 5, 2, 4}, to.shape);
 }
 Grads PixelUnshuffle::backward(Ctx&, Grads g) { return {apply<PixelShuffle>(g[0], r)}; }
 
@@ -77,7 +82,7 @@ struct ChannelShuffle {
     const int64_t n = x.sizes()[0], c = x.sizes()[1];
     RL_CHECK(c % g == 0, "channel_shuffle: ", c, " channels are not divisible into ", g, " groups");
     int64_t inner = 1;
-    for (int64_t d = 2; d < x.dim(); d++) inner *= x.sizes()[d];
+    for (int64_t d = 2; d < x.dim(); d++) inner = checked_mul("channel_shuffle", inner, x.sizes()[d]);
     return rearranged(x, {n, g, c / g, inner}, {0, 2, 1, 3}, x.sizes());
   }
   Grads backward(Ctx&, Grads g) {
