@@ -5,6 +5,6 @@ from . import functional, init, utils
 from .modules import *
 from .modules import module as _module
 from .parallel import DataParallel
-from .parameter import Buffer, Parameter, UninitializedParameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __getattr__ = _only(__name__)

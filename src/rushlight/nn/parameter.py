@@ -101,16 +101,111 @@ class Buffer(Tensor, metaclass=_Marked):
         return result
 
 
-class UninitializedParameter(Parameter):
-    """Not supported: lazy modules infer shapes from the first input; state the shapes instead."""
+_NEEDS_SHAPE = "hint: run the module on an input first (a dummy will do), from which lazy modules take their shapes"
+
+
+class UninitializedTensorMixin:
+    """A tensor that has a dtype and a device but no shape yet, until ``materialize`` gives it one."""
+
+    # What can be done before: converted, moved, filled from another one.
+    _allowed = frozenset(("to", "_to_copy", "copy_", "is_floating_point", "requires_grad_"))
+    _becomes: type
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Gives it memory, whose values are arbitrary, and makes it an ordinary tensor."""
+        data = self.data  # type: ignore[has-type]
+        self.data = rl.empty(shape, device=device or data.device, dtype=dtype or data.dtype)
+        self.__class__ = self._becomes
+
+    def converted(self, fn):
+        """What ``fn`` makes of its dtype and device: itself, unless it goes to the meta device or comes from there."""
+        made = fn(self.data)  # type: ignore[has-type]
+        if made.is_meta != self.is_meta:  # type: ignore[has-type]
+            return type(self)(self.requires_grad, made.device, made.dtype)  # type: ignore[has-type]
+        self.data = made
+        return self
+
+    @property
+    def shape(self):
+        raise RuntimeError(f"an uninitialized parameter or buffer has no shape yet\n  {_NEEDS_SHAPE}")
+
+    def _refuse(self, *args, **kwargs):
+        raise ValueError(f"an uninitialized parameter or buffer has no elements yet\n  {_NEEDS_SHAPE}")
+
+    numel = nelement = size = dim = stride = _refuse
+
+    def share_memory_(self):
+        """Refused: there is no memory to share."""
+        raise RuntimeError(f"an uninitialized parameter or buffer has no memory to share yet\n  {_NEEDS_SHAPE}")
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = self._again()
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self.requires_grad, self.data.device, self.data.dtype)
+
+    def _again(self):
+        return type(self)(self.requires_grad, self.data.device, self.data.dtype)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", str(func))
+        if name not in cls._allowed:
+            raise ValueError(f"{name}: an uninitialized parameter or buffer has no elements yet\n  {_NEEDS_SHAPE}")
+        with rl.overrides.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A Parameter of a lazy module before its first input: without a shape, and nothing can be computed with it.
+
+    Args:
+        requires_grad: whether it will be trained.
+        device, dtype: of the parameter that it will be.
+
+    Raises:
+        ValueError: it is used in an operation.
+        RuntimeError: its shape is asked for.
+
+    Example:
+        >>> import rushlight as rl
+        >>> p = rl.nn.UninitializedParameter()
+        >>> p.materialize((2, 3))
+        >>> type(p).__name__, p.shape
+        ('Parameter', torch.Size([2, 3]))
+    """
+
+    _becomes = Parameter
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
-        raise NotImplementedError(
-            "UninitializedParameter and the Lazy modules are not supported.\n"
-            "  hint: give the layer its input size, for example Linear(in_features, out_features)"
-        )
+        return _C._make_subclass(cls, rl.empty(0, device=device, dtype=dtype), requires_grad)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer of a lazy module before its first input; as UninitializedParameter, but not trained.
+
+    Example:
+        >>> import rushlight as rl
+        >>> b = rl.nn.UninitializedBuffer()
+        >>> b.materialize(3)
+        >>> b.shape
+        torch.Size([3])
+    """
+
+    _becomes = Tensor
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        result = _C._make_subclass(cls, rl.empty(0, device=device, dtype=dtype), requires_grad)
+        result.persistent = persistent
+        result._is_buffer = True
+        return result
 
 
 def is_lazy(parameter) -> bool:
-    """Whether the parameter still waits for its shape; always False here."""
-    return False
+    """Whether the parameter or buffer still waits for its shape."""
+    return isinstance(parameter, UninitializedTensorMixin)

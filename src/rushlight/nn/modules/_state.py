@@ -8,7 +8,7 @@ import rushlight as rl
 
 from ... import Tensor
 from ..._warnings import warn
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 
 class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -111,6 +111,8 @@ def _load_tensor(module, name, key, current, value, assign):
     """Puts value where the tensor `current` is; returns what is wrong, or None."""
     if not isinstance(value, Tensor):
         return f"{key}: the checkpoint holds no tensor but {type(value).__name__}"
+    if is_lazy(value):
+        return None if is_lazy(current) else f"{key}: the checkpoint's has no shape yet, it comes from a lazy module"
     if value.dim() == 1 and current.dim() == 0 and len(value) == 1:
         value = value[0]  # very old checkpoints keep scalars as one-element vectors
     if value.shape != current.shape:

@@ -14,7 +14,7 @@ from ..._warnings import warn
 from ...utils.gradients import zero_gradients
 from ...utils.hooks import RemovableHandle, add_hook
 from ..common_types import Device
-from ..parameter import Buffer, Parameter
+from ..parameter import Buffer, Parameter, is_lazy
 from . import _hooks, _state
 from ._arguments import parse_to
 from ._attributes import NoAttribute, Registered, type_name
@@ -460,6 +460,9 @@ class Module:
         for name, parameter in self._parameters.items():
             if parameter is None:
                 continue
+            if is_lazy(parameter):
+                self._parameters[name] = parameter.converted(fn)
+                continue
             with rl.no_grad():
                 applied = fn(parameter)
                 gradient = None if parameter.grad is None else fn(parameter.grad)
@@ -474,7 +477,7 @@ class Module:
                 parameter.grad = gradient
         for name, buffer in self._buffers.items():
             if buffer is not None:
-                self._buffers[name] = fn(buffer)
+                self._buffers[name] = buffer.converted(fn) if is_lazy(buffer) else fn(buffer)
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
