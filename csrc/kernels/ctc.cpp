@@ -1,5 +1,6 @@
 #include "kernels/ctc.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -9,9 +10,10 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-double log_add(double a, double b) {
-  const double high = a > b ? a : b;
-  return high == kNever ? kNever : high + std::log1p(std::exp((a > b ? b : a) - high));
+// log(exp(a) + exp(b) + exp(c)).
+double log_sum(double a, double b, double c = kNever) {
+  const double high = std::max(a, std::max(b, c));
+  return high == kNever ? kNever : high + std::log(std::exp(a - high) + std::exp(b - high) + std::exp(c - high));
 }
 
 // The labels with a blank before, between and after them, through which an alignment goes: at each moment it stays, or
@@ -35,10 +37,8 @@ struct Path {
       const double* before = &a[size_t((t - 1) * length)];
       double* now = &a[size_t(t * length)];
       for (int64_t i = 0; i < length; i++) {
-        double sum = before[i];
-        if (i >= 1) sum = log_add(sum, before[i - 1]);
-        if (skips_to(i)) sum = log_add(sum, before[i - 2]);
-        now[i] = sum + log_prob(t, i);
+        const double step = i >= 1 ? before[i - 1] : kNever, skip = skips_to(i) ? before[i - 2] : kNever;
+        now[i] = log_sum(before[i], step, skip) + log_prob(t, i);
       }
     }
     return a;
@@ -53,17 +53,16 @@ struct Path {
       const double* after = &b[size_t((t + 1) * length)];
       double* now = &b[size_t(t * length)];
       for (int64_t i = 0; i < length; i++) {
-        double sum = after[i] + log_prob(t + 1, i);
-        if (i + 1 < length) sum = log_add(sum, after[i + 1] + log_prob(t + 1, i + 1));
-        if (i + 2 < length && skips_to(i + 2)) sum = log_add(sum, after[i + 2] + log_prob(t + 1, i + 2));
-        now[i] = sum;
+        auto by_way_of = [&](int64_t j) { return after[j] + log_prob(t + 1, j); };
+        now[i] = log_sum(by_way_of(i), i + 1 < length ? by_way_of(i + 1) : kNever,
+                         i + 2 < length && skips_to(i + 2) ? by_way_of(i + 2) : kNever);
       }
     }
     return b;
   }
   double total(const std::vector<double>& alpha) const {
     const double* last = &alpha[size_t((s.moments - 1) * length)];
-    return length > 1 ? log_add(last[length - 1], last[length - 2]) : last[0];
+    return length > 1 ? log_sum(last[length - 1], last[length - 2]) : last[0];
   }
 };
 
