@@ -138,7 +138,7 @@ class UninitializedTensorMixin:
         """Refused: there is no memory to share."""
         raise RuntimeError(f"an uninitialized parameter or buffer has no memory to share yet\n  {_NEEDS_SHAPE}")
 
-    def __repr__(self):
+    def __repr__(self, *, tensor_contents=None) -> str:
         return f"<{type(self).__name__}>"
 
     def __deepcopy__(self, memo):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight as rl
 
@@ -36,9 +36,13 @@ class LazyModuleMixin:
 
     cls_to_become: type[Module] | None = None
 
+    if TYPE_CHECKING:  # what the Module beside it has
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._until_inferred = self.register_forward_pre_hook(_infer, with_kwargs=True)  # type: ignore[attr-defined]
+        self._until_inferred = self.register_forward_pre_hook(_infer, with_kwargs=True)
 
     def initialize_parameters(self, *args, **kwargs) -> None:
         """Gives parameters and buffers their shapes, from what ``forward`` is called with."""
@@ -46,32 +50,39 @@ class LazyModuleMixin:
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer of the module itself has no shape yet."""
-        return any(map(is_lazy, (*self._parameters.values(), *self._buffers.values())))  # type: ignore[attr-defined]
+        return any(map(is_lazy, (*self._parameters.values(), *self._buffers.values())))
 
     def _make_lazy(self):
         """Replaces the parameters and buffers that the constructor made without knowing their sizes."""
-        for name, tensor in self._parameters.items():  # type: ignore[attr-defined]
+        for name, tensor in self._parameters.items():
             if tensor is not None:
                 setattr(self, name, UninitializedParameter(device=tensor.device, dtype=tensor.dtype))
-        for name, tensor in self._buffers.items():  # type: ignore[attr-defined]
+        for name, tensor in self._buffers.items():
             if tensor is not None and tensor.dim():
                 setattr(self, name, UninitializedBuffer(device=tensor.device, dtype=tensor.dtype))
 
+    def _materialize(self, **shapes):
+        """Gives those of the named parameters and buffers that have no shape yet one."""
+        with rl.no_grad():
+            for name, shape in shapes.items():
+                if is_lazy(getattr(self, name)):
+                    getattr(self, name).materialize(shape)
+
     def _save_to_state_dict(self, destination, prefix, keep_vars):
-        super()._save_to_state_dict(destination, prefix, keep_vars)  # type: ignore[misc]
-        for table in (self._parameters, self._buffers):  # type: ignore[attr-defined]
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for table in (self._parameters, self._buffers):
             for name, tensor in table.items():
                 if is_lazy(tensor) and prefix + name in destination:
                     destination[prefix + name] = tensor
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
-        for table in (self._parameters, self._buffers):  # type: ignore[attr-defined]
+        for table in (self._parameters, self._buffers):
             for name, tensor in table.items():
                 value = state_dict.get(prefix + name)
                 if is_lazy(tensor) and isinstance(value, Tensor) and not is_lazy(value):
                     with rl.no_grad():
                         tensor.materialize(value.shape)
-        super()._load_from_state_dict(state_dict, prefix, *args)  # type: ignore[misc]
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
 
 def _infer(module, args, kwargs):
@@ -115,10 +126,7 @@ class LazyLinear(LazyModuleMixin, Linear):
         self.in_features = input.shape[-1]
         if not self.has_uninitialized_params():  # loaded
             return
-        with rl.no_grad():
-            self.weight.materialize((self.out_features, self.in_features))
-            if self.bias is not None:
-                self.bias.materialize((self.out_features,))
+        self._materialize(weight=(self.out_features, self.in_features), bias=(self.out_features,))
         self.reset_parameters()
 
 
@@ -132,25 +140,22 @@ class _LazyConv(LazyModuleMixin):
         if self.in_channels:
             super().reset_parameters()  # type: ignore[misc]
 
-    def initialize_parameters(self, input: Tensor, *rest: Any, **options: Any) -> None:
+    def initialize_parameters(self, input, *rest, **options) -> None:
         """Gives weight and bias the shapes that the input needs."""
-        spatial = len(self.kernel_size)  # type: ignore[attr-defined]
+        spatial = len(self.kernel_size)
         if input.dim() not in (spatial + 1, spatial + 2):
             raise RuntimeError(
                 f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to {type(self).__name__}, "
                 f"but got input of size: {tuple(input.shape)}"
             )
         channels = input.shape[-spatial - 1]
-        if channels % self.groups:  # type: ignore[attr-defined]
-            raise ValueError(f"in_channels must be divisible by groups: {channels} by {self.groups}")  # type: ignore[attr-defined]
+        if channels % self.groups:
+            raise ValueError(f"in_channels must be divisible by groups: {channels} by {self.groups}")
         self.in_channels = channels
         if not self.has_uninitialized_params():  # loaded
             return
-        ends = (channels, self.out_channels) if self.transposed else (self.out_channels, channels)  # type: ignore[attr-defined]
-        with rl.no_grad():
-            self.weight.materialize((ends[0], ends[1] // self.groups, *self.kernel_size))  # type: ignore[attr-defined]
-            if self.bias is not None:  # type: ignore[attr-defined]
-                self.bias.materialize((self.out_channels,))  # type: ignore[attr-defined]
+        ends = (channels, self.out_channels) if self.transposed else (self.out_channels, channels)
+        self._materialize(weight=(ends[0], ends[1] // self.groups, *self.kernel_size), bias=(self.out_channels,))
         self.reset_parameters()
 
 
@@ -186,17 +191,14 @@ class _LazyNorm(LazyModuleMixin):
         if self.num_features:
             super().reset_parameters()  # type: ignore[misc]
 
-    def initialize_parameters(self, input: Tensor) -> None:
+    def initialize_parameters(self, input) -> None:
         """Gives parameters and running statistics the shape that the input needs."""
-        self._check_input_dim(input)  # type: ignore[attr-defined]
+        self._check_input_dim(input)
         single = input.dim() == getattr(self, "_without_batch", 0)
         self.num_features = input.shape[0 if single else 1]
         if not self.has_uninitialized_params():  # loaded, or there are none
             return
-        with rl.no_grad():
-            for tensor in (self.weight, self.bias, self.running_mean, self.running_var):  # type: ignore[attr-defined]
-                if tensor is not None:
-                    tensor.materialize((self.num_features,))
+        self._materialize(**dict.fromkeys(("weight", "bias", "running_mean", "running_var"), (self.num_features,)))
         self.reset_parameters()
 
 
