@@ -138,7 +138,7 @@ class UninitializedTensorMixin:
         """Refused: there is no memory to share."""
         raise RuntimeError(f"an uninitialized parameter or buffer has no memory to share yet\n  {_NEEDS_SHAPE}")
 
-    def __repr__(self, *, tensor_contents=None) -> str:
+    def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
     def __deepcopy__(self, memo):
@@ -161,7 +161,7 @@ class UninitializedTensorMixin:
             return func(*args, **(kwargs or {}))
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A Parameter of a lazy module before its first input: without a shape, and nothing can be computed with it.
 
     Args:
@@ -186,7 +186,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return _C._make_subclass(cls, rl.empty(0, device=device, dtype=dtype), requires_grad)
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
     """A buffer of a lazy module before its first input; as UninitializedParameter, but not trained.
 
     Example:
