@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import rushlight as rl  # noqa: E402
-from tests.oracle.test_nn import close, f32, ints, unit  # noqa: E402
+from tests.oracle.test_nn import build_both, close, f32, ints, unit  # noqa: E402
 from tests.oracle.test_nn import test_layer as check_layer  # noqa: E402
 
 signs = np.where(unit(4, 5) < 0.5, 1, -1).astype("float32")
@@ -185,3 +185,27 @@ def test_half_types(name):
         np.testing.assert_allclose(
             ours.detach().float().numpy(), theirs.detach().float().numpy(), rtol=tolerance, atol=tolerance
         )
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_adaptive_log_softmax(bias):
+    ours, theirs = build_both(lambda nn: nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 11], 2.0, bias))
+    assert repr(ours) == repr(theirs) and list(ours.state_dict()) == list(theirs.state_dict())
+    x, target = f32(7, 8), np.asarray([0, 4, 5, 10, 11, 19, 3])
+    a, b = rl.from_numpy(x).requires_grad_(), torch.from_numpy(x).requires_grad_()
+    left, right = ours(a, rl.from_numpy(target)), theirs(b, torch.from_numpy(target))
+    close(left.output, right.output), close(left.loss, right.loss)
+    left.loss.backward(), right.loss.backward()
+    close(a.grad, b.grad)
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        close(p.grad, q.grad)
+    close(ours.log_prob(a), theirs.log_prob(b))
+    assert ours.predict(a).tolist() == theirs.predict(b).tolist() == ours.log_prob(a).argmax(1).tolist()
+    close(ours(a[2], rl.tensor(7)).output, theirs(b[2], torch.tensor(7)).output)
+    for package, layer in ((rl, ours), (torch, theirs)):
+        for shape, wrong in (((2, 8), [0, 20]), ((2, 8), [0]), ((2, 8), [[0], [1]])):
+            with pytest.raises(RuntimeError):
+                layer(package.ones(shape), package.tensor(wrong))
+        for cutoffs in ([], [5, 3], [0, 3], [20], [3, 3]):
+            with pytest.raises(ValueError):
+                package.nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs)
