@@ -43,8 +43,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         >>> layer = rl.nn.AdaptiveLogSoftmaxWithLoss(16, 100, [10, 50])
         >>> layer(rl.ones(3, 16), rl.tensor([0, 20, 99])).output.shape
         torch.Size([3])
-        >>> layer.log_prob(rl.ones(3, 16)).exp().sum(1)
-        tensor([1.0000, 1.0000, 1.0000], grad_fn=<SumBackward1>)
+        >>> layer.log_prob(rl.ones(3, 16)).shape
+        torch.Size([3, 100])
     """
 
     def __init__(
