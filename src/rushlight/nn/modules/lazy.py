@@ -10,7 +10,7 @@ from ... import Tensor
 from ..common_types import Device
 from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from .conv import Conv2d
+from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .linear import Linear
 from .module import Module
@@ -159,6 +159,18 @@ class _LazyConv(LazyModuleMixin):
         self.reset_parameters()
 
 
+class LazyConv1d(_LazyConv, Conv1d):
+    """A Conv1d that takes ``in_channels`` from its first input; the other arguments are Conv1d's.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.LazyConv1d(33, 3)(rl.ones(20, 16, 50)).shape
+        torch.Size([20, 33, 48])
+    """
+
+    cls_to_become = Conv1d
+
+
 class LazyConv2d(_LazyConv, Conv2d):
     """A Conv2d that takes ``in_channels`` from its first input; the other arguments are Conv2d's.
 
@@ -169,6 +181,54 @@ class LazyConv2d(_LazyConv, Conv2d):
     """
 
     cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyConv, Conv3d):
+    """A Conv3d that takes ``in_channels`` from its first input; the other arguments are Conv3d's.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.LazyConv3d(4, 3)(rl.ones(2, 3, 5, 6, 7)).shape
+        torch.Size([2, 4, 3, 4, 5])
+    """
+
+    cls_to_become = Conv3d
+
+
+class LazyConvTranspose1d(_LazyConv, ConvTranspose1d):
+    """A ConvTranspose1d that takes ``in_channels`` from its first input; the other arguments are ConvTranspose1d's.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.LazyConvTranspose1d(33, 3)(rl.ones(20, 16, 50)).shape
+        torch.Size([20, 33, 52])
+    """
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConv, ConvTranspose2d):
+    """A ConvTranspose2d that takes ``in_channels`` from its first input; the other arguments are ConvTranspose2d's.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.LazyConvTranspose2d(4, 3, stride=2)(rl.ones(2, 3, 5, 6)).shape
+        torch.Size([2, 4, 11, 13])
+    """
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConv, ConvTranspose3d):
+    """A ConvTranspose3d that takes ``in_channels`` from its first input; the other arguments are ConvTranspose3d's.
+
+    Example:
+        >>> import rushlight as rl
+        >>> rl.nn.LazyConvTranspose3d(4, 3)(rl.ones(2, 3, 5, 6, 7)).shape
+        torch.Size([2, 4, 7, 8, 9])
+    """
+
+    cls_to_become = ConvTranspose3d
 
 
 class _LazyNorm(LazyModuleMixin):
