@@ -131,6 +131,8 @@ bool symmetric_eigen(double* a, int64_t n, double* values, double* v) {
   if (!all_finite(a, n * n)) return false;
   std::vector<double> vectors(n * n, 0.0);  // as rows
   for (int64_t i = 0; i < n; i++) vectors[i * n + i] = 1;
+  // A sweep that finds nothing above rounding errors of the whole matrix leaves their squares.
+  const double rounding = kEpsilon * std::sqrt(dot(a, a, n * n));
   bool done = n <= 1;
   for (int sweep = 0; sweep < kSweeps && !done; sweep++) {
     done = true;
@@ -141,7 +143,7 @@ bool symmetric_eigen(double* a, int64_t n, double* values, double* v) {
         if (apq == 0 || std::abs(apq) <= 0.1 * kEpsilon * std::sqrt(std::abs(app)) * std::sqrt(std::abs(aqq)) ||
             std::abs(apq) <= std::numeric_limits<double>::min())
           continue;
-        if (std::abs(apq) > kEpsilon * 0x1p-10 * (std::abs(app) + std::abs(aqq))) done = false;
+        if (std::abs(apq) > rounding) done = false;
         const double tau = (aqq - app) / (2 * apq),
                      t = std::copysign(1.0, tau) / (std::abs(tau) + std::sqrt(1 + tau * tau)),
                      c = 1 / std::sqrt(1 + t * t), s = t * c;
@@ -176,6 +178,7 @@ bool jacobi_svd(double* a, int64_t rows, int64_t cols, double* s, double* v, int
   const double scale = largest > 0 ? std::exp2(-std::floor(std::log2(largest))) : 1;
   for (double& x : columns) x *= scale;
   for (int64_t i = 0; v && i < cols; i++) right[i * cols + i] = 1;
+  const double tolerance = kEpsilon * std::max(2.0, std::sqrt(double(rows)));
   bool done = false;
   for (int sweep = 0; sweep < kSweeps && !done; sweep++) {
     done = true;
@@ -183,7 +186,7 @@ bool jacobi_svd(double* a, int64_t rows, int64_t cols, double* s, double* v, int
       for (int64_t q = p + 1; q < cols; q++) {
         double *x = columns.data() + p * rows, *y = columns.data() + q * rows;
         const double xx = dot(x, x, rows), yy = dot(y, y, rows), xy = dot(x, y, rows);
-        if (std::abs(xy) <= 2 * kEpsilon * std::sqrt(xx) * std::sqrt(yy) || std::abs(xy) < 0x1p-960) continue;
+        if (std::abs(xy) <= tolerance * std::sqrt(xx) * std::sqrt(yy) || std::abs(xy) < 0x1p-960) continue;
         done = false;
         const double tau = (yy - xx) / (2 * xy),
                      t = std::copysign(1.0, tau) / (std::abs(tau) + std::sqrt(1 + tau * tau)),
