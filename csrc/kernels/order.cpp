@@ -63,10 +63,10 @@ void mode(const Tensor& sorted, const Tensor& order, const Tensor& values, const
       const T* x = sorted.data<T>() + line * n;
       int64_t best = 0, longest = 0, start = 0;  // best: the last element of the longest run
       for (int64_t i = 0; i < n; i++) {
-        if (i > 0 && !(number(x[i]) == number(x[i - 1]))) start = i;
+        if (i > 0 && !(number(element(x + i)) == number(element(x + i - 1)))) start = i;
         if (i - start + 1 > longest) longest = i - start + 1, best = i;
       }
-      values.data<T>()[line] = x[best];
+      values.data<T>()[line] = element(x + best);
       places.data<int64_t>()[line] = order.data<int64_t>()[line * n + best];
     }
   });
@@ -79,7 +79,7 @@ std::vector<int64_t> runs(const Tensor& x, const Tensor& groups) {
     const T* p = x.numel() ? x.data<T>() : nullptr;
     int64_t* to = groups.defined() && x.numel() ? groups.data<int64_t>() : nullptr;
     for (int64_t i = 0; i < x.numel(); i++) {
-      if (i == 0 || !(number(p[i]) == number(p[i - 1]))) starts.push_back(i);
+      if (i == 0 || !(number(element(p + i)) == number(element(p + i - 1)))) starts.push_back(i);
       if (to) to[i] = int64_t(starts.size()) - 1;
     }
   });
@@ -91,7 +91,7 @@ namespace {
 template <class T>
 int compare_rows(const T* a, const T* b, int64_t n) {
   for (int64_t k = 0; k < n; k++) {
-    const auto x = number(a[k]), y = number(b[k]);
+    const auto x = number(element(a + k)), y = number(element(b + k));
     if (x < y) return -1;
     if (y < x) return 1;
     if (x != x || y != y) {  // NaN is after everything
@@ -105,7 +105,7 @@ int compare_rows(const T* a, const T* b, int64_t n) {
 template <class T>
 bool equal_rows(const T* a, const T* b, int64_t n) {
   for (int64_t k = 0; k < n; k++)
-    if (!(number(a[k]) == number(b[k]))) return false;
+    if (!(number(element(a + k)) == number(element(b + k)))) return false;
   return true;
 }
 
@@ -150,7 +150,7 @@ void histogram(const Tensor& x, double low, double high, const Tensor& counts) {
     using T = typename decltype(tag)::type;
     const T* p = x.data<T>();
     for (int64_t i = 0; i < x.numel(); i++) {
-      const double v = double(number(p[i]));
+      const double v = double(number(element(p + i)));
       if (!(v >= low && v <= high)) continue;
       to[std::min(bins - 1, int64_t((v - low) / (high - low) * double(bins)))]++;
     }

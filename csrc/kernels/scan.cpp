@@ -110,9 +110,9 @@ void running_extremum(bool max, const Tensor& x, const Tensor& values, const Ten
       T* to = values.data<T>() + first;
       int64_t *at = places.data<int64_t>() + first, best = 0;
       for (int64_t i = 0; i < n; i++) {
-        const Number v = from[i * step], so_far = from[best * step];
+        const Number v = element(from + i * step), so_far = element(from + best * step);
         if (v != v || (so_far == so_far && (max ? v >= so_far : v <= so_far))) best = i;
-        to[i * step] = from[best * step], at[i * step] = best;
+        to[i * step] = element(from + best * step), at[i * step] = best;
       }
     });
   });

@@ -88,7 +88,8 @@ def test_what_is_no_program(python, arguments, status, words):
 def test_options_of_python_are_kept(python, folder):
     path = write(folder / "program.py", "import sys; print(sys.flags.optimize, sys.flags.dont_write_bytecode)")
     assert python("-O", "-B", "-m", "rushlight", "run", path).stdout == "1 1\n"
-    assert "-S hide" in python("-S", "-m", "rushlight", "run", path, status=1).stderr
+    # PYTHONPATH, as -S hides what is installed
+    assert "-S hide" in python("-S", "-m", "rushlight", "run", path, status=1, PYTHONPATH=str(PACKAGE)).stderr
 
 
 IMPORTS = """

@@ -126,6 +126,9 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
 @overridable
 def poisson_nll_loss(input, target, log_input, full, eps, reduction):
     """The negative log-likelihood of counts under Poisson distributions; see ``nn.functional.poisson_nll_loss``."""
+    for name, value in (("input", input), ("target", target)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"poisson_nll_loss: {name} must be a Tensor, not a {type(value).__name__}")
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:  # Stirling's approximation of log(target!)
         stirling = target * target.log() - target + 0.5 * (6.283185307179586 * target).log()

@@ -77,6 +77,9 @@ def _multi_dot(name, tensors, out=None):
     if not tensors:
         raise RuntimeError(f"{name}: expects at least one matrix")
     tensors = list(tensors)
+    for t in tensors:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name}: expects tensors, got a {type(t).__name__}")
     shape = []
     if len(tensors) > 1:
         if tensors[0].dim() == 1:
