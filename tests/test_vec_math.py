@@ -326,7 +326,7 @@ def check(probe, n32, names=None):
         ):
             verdict = "ok  " if worst <= limit else "FAIL"
             print(f"{verdict} {name} float{bits}: {worst:.3f} of {limit} ULP at {where}")
-    for complaint in [*special64(probe), *partial(probe), *bases(probe, os.environ["RUSHLIGHT_ISA"])]:
+    for complaint in [*special64(probe), *partial(probe), *bases(probe, _C._instruction_set())]:
         print("FAIL", complaint)
 
 
@@ -336,6 +336,8 @@ def test_accuracy(isa):
         [sys.executable, __file__, "60000"], env={**os.environ, "RUSHLIGHT_ISA": isa}, capture_output=True, text=True
     )
     assert run.returncode == 0, run.stdout + run.stderr
+    if not run.stdout:
+        pytest.skip(f"this processor has no {isa}")
     failures = [line for line in run.stdout.splitlines() if line.startswith("FAIL")]
     assert not failures, "\n".join(failures)
     assert run.stdout.count("ok  ") == 2 * len(ONE | TWO)
@@ -352,7 +354,8 @@ if __name__ == "__main__":
     np.seterr(all="ignore")
     from rushlight import _C
 
-    check(_C._vec_math_probe, int(sys.argv[1]), sys.argv[2:])
+    if _C._instruction_set() == os.environ.get("RUSHLIGHT_ISA", _C._instruction_set()):  # the processor has it
+        check(_C._vec_math_probe, int(sys.argv[1]), sys.argv[2:])
 
 
 def test_gelu_of_float32():

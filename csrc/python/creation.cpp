@@ -1,4 +1,5 @@
 // Creating tensors from Python values; shapes and options are worked out here so that zeros(3) costs little.
+#include "kernels/cpu/dispatch.h"
 #include "kernels/probe.h"
 #include "python/common.h"
 
@@ -174,6 +175,11 @@ void bind_creation(nb::module_& m) {
   });
   m.def("_storage_data_ptr", [](Tensor t) { return reinterpret_cast<uintptr_t>(t.storage()->data); });
   m.def("_storage_nbytes", [](Tensor t) { return t.storage()->nbytes; });
+  m.def("_instruction_set", [] {
+    using kernels::Isa;
+    Isa isa = kernels::current_isa();
+    return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "portable";
+  });
   m.def(
       "_vec_math_probe",
       [](std::string name, nb::object x, nb::object y) -> nb::object {
