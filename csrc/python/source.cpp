@@ -67,11 +67,26 @@ void release(Source& s) {
   s.code = nullptr;
 }
 
+// "file:line", or "Cell In[3], line 2" where the code stands in a notebook, whose kernel names its files after nothing
+// that a user knows. IPython's own tracebacks ask the same function.
+std::string place(PyCodeObject* code, int line) {
+  try {
+    if (nb::object ipython = nb::borrow(PyImport_GetModule(nb::str("IPython").ptr())); ipython.is_valid()) {
+      nb::object shell = ipython.attr("get_ipython")();
+      nb::object name =
+          shell.is_none() ? shell : shell.attr("compile").attr("format_code_name")(nb::handle(code->co_filename));
+      if (!name.is_none()) return nb::cast<std::string>(nb::str("{} {}, line {}").format(name[0], name[1], line));
+    }
+  } catch (nb::python_error&) {
+  }
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  return std::string(file ? file : "?") + ":" + std::to_string(line);
+}
+
 std::string describe(const Source& s) {
   auto* code = static_cast<PyCodeObject*>(s.code);
   int line = PyCode_Addr2Line(code, s.instruction);
-  const char* file = PyUnicode_AsUTF8(code->co_filename);
-  std::string text = std::string(file ? file : "?") + ":" + std::to_string(line);
+  std::string text = place(code, line);
   try {
     nb::object getline = nb::module_::import_("linecache").attr("getline");
     std::string source = nb::cast<std::string>(getline(nb::handle(code->co_filename), line).attr("strip")());

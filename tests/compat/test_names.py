@@ -83,7 +83,12 @@ def test_spellings(installed):
     from torchvision import datasets
 
     assert torch.nn is nn is rushlight.nn and F is torch.nn.functional is rushlight.nn.functional
-    assert Tensor is rushlight.Tensor is Variable and optim is rushlight.optim and Linear is rushlight.nn.Linear
+    assert (
+        Tensor is rushlight.Tensor
+        and isinstance(rushlight.ones(1), Variable)
+        and optim is rushlight.optim
+        and Linear is rushlight.nn.Linear
+    )
     assert issubclass(Linear, Module) and StepLR is rushlight.optim.lr_scheduler.StepLR
     assert DataLoader is rushlight.utils.data.DataLoader and issubclass(datasets.MNIST, Dataset)
     assert T is torchvision.transforms and datasets is torchvision.datasets is rushlight.vision.datasets

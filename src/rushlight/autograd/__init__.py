@@ -8,8 +8,6 @@ from . import function
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
-Variable = _C.Tensor
-
 
 def _node_metadata(self) -> dict:
     return self.__dict__.setdefault("_metadata", {})
@@ -115,7 +113,14 @@ def grad(
 TYPE_CHECKING = False  # typing's own would have to be imported
 if TYPE_CHECKING:
     from .gradcheck import gradcheck, gradgradcheck
+    from .variable import Variable
 
 __getattr__, __dir__ = lazily(
-    __name__, globals(), {"gradcheck": "gradcheck:gradcheck", "gradgradcheck": "gradcheck:gradgradcheck"}
+    __name__,
+    globals(),
+    {
+        "gradcheck": "gradcheck:gradcheck",
+        "gradgradcheck": "gradcheck:gradgradcheck",
+        "Variable": "variable:Variable",
+    },
 )

@@ -1,0 +1,127 @@
+"""Runs the Python blocks of a page section by section, and compares what they say with the page.
+
+A section (`## Title`) is a program under `rushlight run`, in a process and a folder of its own; its ```python blocks
+run one after another in one namespace. The ```text block that follows one is all that it prints: with warnings as
+`Category: message`, and with the exception that ends it as Python prints it last. `...` stands for anything. A block
+without one prints nothing and ends well. Every block is the file `example.py` to tracebacks and source lines.
+
+    python tests/pages.py docs/pytorch-notes.md docs/pytorch-notes.zh-CN.md
+
+writes into the pages what their blocks print now, and the code of the first page into the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import json
+import linecache
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import traceback
+import types
+import warnings
+from typing import NamedTuple
+
+FILE = "example.py"
+HEADING = re.compile(r"^## (.+)\n", re.MULTILINE)
+BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n*```text\n(?P<said>.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+
+
+class Block(NamedTuple):
+    code: str
+    said: str
+
+
+def sections(page: str) -> dict[str, list[Block]]:
+    """The blocks below each heading, and those above the first under ""."""
+    parts = HEADING.split(page)
+    titles = ["", *parts[1::2]]
+    return {
+        title: [Block(found["code"], found["said"] or "") for found in BLOCK.finditer(text)]
+        for title, text in zip(titles, parts[::2], strict=True)
+    }
+
+
+def run(blocks: list[Block], folder: str | os.PathLike[str]) -> list[str]:
+    """What each block says, run in a process of its own in the folder."""
+    done = subprocess.run(
+        [sys.executable, os.path.abspath(__file__)],
+        input=json.dumps([block.code for block in blocks]),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=folder,
+        timeout=300,
+    )
+    if done.returncode or done.stderr:
+        raise RuntimeError(f"status {done.returncode} {done.stderr}")
+    return json.loads(done.stdout.rpartition("\n")[2])
+
+
+def differences(blocks: list[Block], said: list[str]) -> str:
+    """What differs from the page, for people; empty where nothing does."""
+    checker = doctest.OutputChecker()
+    found = []
+    for block, got in zip(blocks, said, strict=True):
+        if not checker.check_output(block.said, got, doctest.ELLIPSIS):
+            found.append(f"{block.code}--- should say\n{block.said}--- says\n{got}")
+    return "\n".join(found)
+
+
+def _run_here(codes: list[str]) -> list[str]:
+    import rushlight.compat
+
+    rushlight.compat.install()
+    program = types.ModuleType("__main__")  # where pickle looks for the classes of the program
+    sys.modules["__main__"] = program
+    return [_say(code, vars(program)) for code in codes]
+
+
+def _say(code: str, names: dict) -> str:
+    linecache.cache[FILE] = (len(code), None, code.splitlines(keepends=True), FILE)
+    said = io.StringIO()
+
+    def warn(message, category, *_, **__):
+        said.write(f"{category.__name__}: {message}\n")
+
+    with contextlib.redirect_stdout(said), warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = warn
+        try:
+            exec(compile(code, FILE, "exec"), names)
+        except Exception as error:
+            said.writelines(traceback.format_exception_only(error))
+    return said.getvalue()
+
+
+def _rewrite(paths: list[pathlib.Path]) -> None:
+    blocks, said = [], []
+    for part in sections(paths[0].read_text()).values():
+        with tempfile.TemporaryDirectory() as folder:
+            new = run(part, folder)
+        for block, got in zip(part, new, strict=True):
+            blocks.append(block.code)
+            said.append(block.said if not differences([block], [got]) else got)
+    for path in paths:
+        page = path.read_text()
+        assert len(BLOCK.findall(page)) == len(blocks), f"{path} has other blocks than {paths[0]}"
+        new = iter(zip(blocks, said, strict=True))
+        path.write_text(BLOCK.sub(lambda _, new=new: _written(*next(new)), page))
+
+
+def _written(code: str, said: str) -> str:
+    return f"```python\n{code}```\n" + (f"\n```text\n{said}```\n" if said else "")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        _rewrite([pathlib.Path(name) for name in sys.argv[1:]])
+    else:
+        answer = json.dumps(_run_here(json.loads(sys.stdin.read())))
+        sys.__stdout__.write("\n" + answer)  # type: ignore[union-attr]
