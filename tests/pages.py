@@ -48,10 +48,10 @@ def sections(page: str) -> dict[str, list[Block]]:
     }
 
 
-def run(blocks: list[Block], folder: str | os.PathLike[str]) -> list[str]:
-    """What each block says, run in a process of its own in the folder."""
+def run(blocks: list[Block], folder: str | os.PathLike[str], framework: str = "rushlight") -> list[str]:
+    """What each block says, run in a process of its own in the folder; under PyTorch where framework is "torch"."""
     done = subprocess.run(
-        [sys.executable, os.path.abspath(__file__)],
+        [sys.executable, os.path.abspath(__file__), "--under", framework],
         input=json.dumps([block.code for block in blocks]),
         capture_output=True,
         text=True,
@@ -74,10 +74,11 @@ def differences(blocks: list[Block], said: list[str]) -> str:
     return "\n".join(found)
 
 
-def _run_here(codes: list[str]) -> list[str]:
-    import rushlight.compat
+def _run_here(codes: list[str], framework: str) -> list[str]:
+    if framework == "rushlight":
+        import rushlight.compat
 
-    rushlight.compat.install()
+        rushlight.compat.install()
     program = types.ModuleType("__main__")  # where pickle looks for the classes of the program
     sys.modules["__main__"] = program
     return [_say(code, vars(program)) for code in codes]
@@ -120,8 +121,8 @@ def _written(code: str, said: str) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if sys.argv[1] != "--under":
         _rewrite([pathlib.Path(name) for name in sys.argv[1:]])
     else:
-        answer = json.dumps(_run_here(json.loads(sys.stdin.read())))
+        answer = json.dumps(_run_here(json.loads(sys.stdin.read()), sys.argv[2]))
         sys.__stdout__.write("\n" + answer)  # type: ignore[union-attr]

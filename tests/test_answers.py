@@ -359,3 +359,20 @@ def test_helpers_of_layers():
     consume_prefix_in_state_dict_if_present(state, "module.")
     assert list(state) == list(layer.state_dict()) and list(state._metadata) == list(layer.state_dict()._metadata)
     layer.load_state_dict(state)
+
+
+def test_variable():
+    x = rl.ones(2)
+    v = rl.autograd.Variable(x, requires_grad=True)
+    assert type(v) is rl.Tensor and v.is_leaf and v.requires_grad and not x.requires_grad
+    assert v.data_ptr() == x.data_ptr() and v._version == x._version
+    w = rl.ones(2, requires_grad=True)
+    assert not rl.autograd.Variable(w).requires_grad and rl.autograd.Variable(w * 2).grad_fn is None
+    assert rl.autograd.Variable().numel() == 0 and rl.autograd.Variable(data=x, requires_grad=False).tolist() == [1, 1]
+    assert isinstance(rl.nn.Parameter(x), rl.autograd.Variable) and not isinstance(3, rl.autograd.Variable)
+    with pytest.warns(UserWarning, match="no_grad"):
+        rl.autograd.Variable(x, volatile=True)
+    with pytest.raises(TypeError, match="takes a tensor, not list"):
+        rl.autograd.Variable([1.0])
+    with pytest.raises(RuntimeError, match="floating point"):
+        rl.autograd.Variable(rl.arange(2), requires_grad=True)
