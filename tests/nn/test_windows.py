@@ -168,3 +168,16 @@ def test_messages_of_pooling_name_what_came_in():
         F.max_unpool1d(rl.ones(1, 2), rl.zeros(1, 2, dtype=rl.int64), 2, output_size=(12,))
     with pytest.raises(RuntimeError, match="fold: input .* has 7 blocks, an output of .* takes 6"):
         F.fold(rl.ones(1, 8, 7), (4, 3), 2)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sums_of_the_weights_gradient_are_kept_short(seed):
+    """Its rounding grows with the root of the number of pixels, not with the number."""
+    r = np.random.default_rng(seed)
+    x, weight, up = (r.normal(size=n).astype(np.float32) for n in ((2, 3, 30, 20), (5, 3, 3, 3), (2, 5, 28, 18)))
+    gradients = []
+    for dtype in (np.float32, np.float64):
+        w = rl.from_numpy(weight.astype(dtype)).requires_grad_()
+        F.conv2d(rl.from_numpy(x.astype(dtype)), w).backward(rl.from_numpy(up.astype(dtype)))
+        gradients.append(w.grad.numpy())
+    assert np.abs(gradients[0] - gradients[1]).max() < 2e-5

@@ -13,6 +13,7 @@ struct WeightGradient {
   ImageView<const T> x, grad_y;
   int64_t c_in, c_out, padded_out;  // channels of one group
   int64_t band_rows, window_width, window_height;
+  int64_t rows_a_sum;      // of pixels, which are added up before they join the whole
   int64_t images_at_once;  // more than one where small images fit the cache together
   // Rows of the sum come in runs that are contiguous in a window of x: one for each row of taps, or for each tap.
   int64_t runs, run_length;
@@ -32,6 +33,7 @@ WeightGradient<T> weight_gradient(const Conv2dShape& s, const T* x, Layout x_lay
                       .band_rows = 0,
                       .window_width = (s.w_out - 1) * s.stride_w + (s.kw - 1) * s.dil_w + 1,
                       .window_height = 0,
+                      .rows_a_sum = 1,
                       .images_at_once = 1,
                       .runs = 0,
                       .run_length = 0};
@@ -44,6 +46,8 @@ WeightGradient<T> weight_gradient(const Conv2dShape& s, const T* x, Layout x_lay
         (g.window_height * g.window_width * g.c_in + s.h_out * s.w_out * g.padded_out) * int64_t(sizeof(T));
     g.images_at_once = min_of(s.n, max_of(1, 4 * kWindowBytes / image_bytes));
   }
+  // Rounding errors grow with the number of terms: least where a sum and the sum of sums are about as long.
+  while (g.rows_a_sum * s.w_out < 32 || g.rows_a_sum * s.w_out * g.rows_a_sum < s.n * s.h_out) g.rows_a_sum++;
   const bool touching = s.dil_w == 1;
   g.runs = touching ? s.kh : s.kh * s.kw;
   g.run_length = touching ? s.kw * g.c_in : g.c_in;
@@ -80,22 +84,25 @@ void add_images(const WeightGradient<T>& g, int64_t image, int64_t images, int64
         if (offset >= g.run_length) continue;
         const int64_t taps_a_run = g.run_length / g.c_in;
         const int64_t tap_row = run * taps_a_run / s.kw, tap_column = run * taps_a_run % s.kw;
-        const TileInput<T> input{.a = window + tap_row * s.dil_h * window_row + tap_column * s.dil_w * g.c_in + offset,
-                                 .a_row = 1,
-                                 .a_step = s.stride_w * g.c_in,
-                                 .segment = segment,
-                                 .segments = images * rows,
-                                 .steps = s.w_out,
-                                 .b = pixels + o,
-                                 .b_step = g.padded_out,
-                                 .b_segment = s.w_out * g.padded_out};
-        const TileOutput<T> output{.c = sums + (run * g.run_length + offset) * g.padded_out + o,
-                                   .c_row = g.padded_out,
-                                   .cols = int(cols),
-                                   .alpha = 1,
-                                   .beta = T(first && row == 0 ? 0 : 1),
-                                   .col_bias = nullptr};
-        tile(int(min_of(tile_rows, g.run_length - offset)), int(divide_up(cols, kLanes<T>)), input, output);
+        for (int64_t piece = 0; piece < images * rows; piece += g.rows_a_sum) {
+          const TileInput<T> input{
+              .a = window + tap_row * s.dil_h * window_row + tap_column * s.dil_w * g.c_in + offset,
+              .a_row = 1,
+              .a_step = s.stride_w * g.c_in,
+              .segment = segment + piece,
+              .segments = min_of(g.rows_a_sum, images * rows - piece),
+              .steps = s.w_out,
+              .b = pixels + piece * s.w_out * g.padded_out + o,
+              .b_step = g.padded_out,
+              .b_segment = s.w_out * g.padded_out};
+          const TileOutput<T> output{.c = sums + (run * g.run_length + offset) * g.padded_out + o,
+                                     .c_row = g.padded_out,
+                                     .cols = int(cols),
+                                     .alpha = 1,
+                                     .beta = T(first && row == 0 && piece == 0 ? 0 : 1),
+                                     .col_bias = nullptr};
+          tile(int(min_of(tile_rows, g.run_length - offset)), int(divide_up(cols, kLanes<T>)), input, output);
+        }
       }
     }
   }
