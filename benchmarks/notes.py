@@ -77,6 +77,28 @@ def numpy_matmul(torch: Any, n: int) -> Pair:
     return lambda: x @ y, lambda: a @ b
 
 
+def mixed_precision(torch: Any, dtype: str, network: str) -> Pair:
+    nn = torch.nn
+    if network == "cnn":  # the demo's
+        first = (nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2))
+        model = nn.Sequential(*first, nn.Dropout(0.25), nn.Flatten(), nn.Linear(1600, 10))
+        inputs = torch.rand(64, 1, 28, 28)
+    else:
+        model = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+        inputs = torch.rand(64, 512)
+    targets = torch.randint(10, (64,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def step(enabled):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=getattr(torch, dtype), enabled=enabled):
+            loss = nn.functional.cross_entropy(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+
+    return lambda: step(True), lambda: step(False)
+
+
 CLAIMS: dict[str, tuple[str, Callable[[Any], Pair]]] = {
     "stack_small": ("stack of five 3x3 over `empty().uniform_()`", lambda torch: stack(torch, 5, 3, 3)),
     "stack_large": ("the same, eight of 512x512", lambda torch: stack(torch, 8, 512, 512)),
@@ -86,6 +108,15 @@ CLAIMS: dict[str, tuple[str, Callable[[Any], Pair]]] = {
     "record_large": ("four layers of 512, recorded over `no_grad()`", lambda torch: record(torch, 512)),
     "leaky_small": ("own LeakyReLU over `F.leaky_relu` with backward, 4", lambda torch: leaky_relu(torch, 4)),
     "leaky_large": ("the same, a million", lambda torch: leaky_relu(torch, 10**6)),
+    "mixed_cnn": (
+        "the demo's network, a batch of 64: bfloat16 over float32",
+        lambda torch: mixed_precision(torch, "bfloat16", "cnn"),
+    ),
+    "mixed_cnn_half": ("the same with float16", lambda torch: mixed_precision(torch, "float16", "cnn")),
+    "mixed_mlp": (
+        "three layers of 512, a batch of 64: bfloat16 over float32",
+        lambda torch: mixed_precision(torch, "bfloat16", "mlp"),
+    ),
     "matmul": ("NumPy's product of two 1024x1024 over ours", lambda torch: numpy_matmul(torch, 1024)),
 }
 

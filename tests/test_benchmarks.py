@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import rushlight
+from benchmarks import notes
 from benchmarks.measure import Result, Worker, measure_once, median_interval
 from benchmarks.rows import ROWS
 
@@ -62,3 +64,12 @@ def test_answers_are_json():
     )
     version, seconds = map(json.loads, out.stdout.splitlines())
     assert version["version"] and seconds["seconds"] > 0
+
+
+def test_claims_of_the_notes():
+    for name in ("stack_small", "record_small", "leaky_small"):
+        found = notes.ratios(notes.CLAIMS[name][1](rushlight), pairs=3, seconds=0.001)
+        assert len(found) == 3 and min(found) > 0
+    command = [sys.executable, "-m", "benchmarks.notes", "--claims", "nosuch"]
+    out = subprocess.run(command, capture_output=True, text=True)
+    assert out.returncode == 2 and "no such claim: nosuch" in out.stderr
