@@ -39,6 +39,7 @@ PACKAGE_LAYERS = {
     "distributions": {"core", "nn", "distributions"},
     "nn": {"core", "_composites", "autograd", "utils", "nn"},
     "optim": {"core", "_composites", "autograd", "utils", "optim", "nn"},  # nn: swa_utils averages Modules
+    "profiler": {"core", "autograd", "profiler"},
     "func": {"core", "nn", "func"},  # nn: functional_call calls Modules
     "utils": {"core", "utils"},
     "vision": {"core", "nn", "utils", "vision"},  # nn: transforms are Modules, as torchvision's are

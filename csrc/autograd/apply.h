@@ -20,6 +20,7 @@
 
 #include "autograd/meta.h"
 #include "autograd/mode.h"
+#include "autograd/profile.h"
 
 namespace rushlight {
 
@@ -116,9 +117,9 @@ RL_API void check_out(const Tensor& out, bool any_requires_grad, const char* op)
 
 enum class Target : uint8_t { fresh, self, out };
 
-// Runs Op on a...; `target` says whether the result goes into a new tensor, the first argument, or *out.
+// Runs Op on a..., recording it where a gradient is wanted.
 template <class Op, class... A>
-auto run_op(Target target, const Tensor* out, const A&... a) {
+auto run_and_record(Target target, const Tensor* out, const A&... a) {
   using R = decltype(std::declval<Op&>().forward(std::declval<Ctx&>(), a...));
   if constexpr (kind_of<Op>() == Kind::composite) {
     Ctx ctx;
@@ -204,6 +205,22 @@ auto run_op(Target target, const Tensor* out, const A&... a) {
       __builtin_unreachable();
     }
   }
+}
+
+// The same under the eyes of the profiler.
+template <class Op, class... A>
+[[gnu::noinline, gnu::cold]] auto run_in_modes(Target target, const Tensor* out, const A&... a) {
+  const ProfiledArg args[] = {ProfiledArg(a)..., ProfiledArg()};  // one more: there may be none
+  Profiled seen(Op::schema, target == Target::self, {args, sizeof...(A)});
+  return run_and_record<Op>(target, out, a...);
+}
+
+// Runs Op on a...; `target` says whether the result goes into a new tensor, the first argument, or *out.
+template <class Op, class... A>
+auto run_op(Target target, const Tensor* out, const A&... a) {
+  if (seen_operations()) [[unlikely]]
+    return run_in_modes<Op>(target, out, a...);
+  return run_and_record<Op>(target, out, a...);
 }
 
 template <class Op, class... A>

@@ -4,6 +4,7 @@
 
 #include "autograd/mode.h"
 #include "autograd/needs.h"
+#include "autograd/profile.h"
 
 namespace rushlight {
 namespace {
@@ -167,6 +168,7 @@ struct Run {
 
   void evaluate(uint32_t e) {
     Ref<Node> node = Ref<Node>::share(table[e].node);
+    Profiled around(*node, true);
     Grads grads = std::move(table[e].grads);
     if (grads.size() < node->outputs.size()) grads.resize(node->outputs.size());
 
@@ -218,7 +220,10 @@ struct Run {
       Grads before;
       bool post = node->hooks && !node->hooks->post.empty();
       if (post) before = grads;
-      out = node->run(std::move(grads));
+      {
+        Profiled seen(*node);
+        out = node->run(std::move(grads));
+      }
       if (post)
         for (size_t i = 0; i < node->hooks->post.size(); i++) Ref(node->hooks->post[i])->call(out, before);
     }

@@ -10,7 +10,7 @@
 
 namespace rushlight {
 
-thread_local ThreadState tls;
+constinit thread_local ThreadState tls;
 SourceHooks source_hooks;
 
 static std::atomic<uint64_t> next_sequence{0};
@@ -18,6 +18,8 @@ static std::atomic<uint64_t> next_sequence{0};
 Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
   if (source_hooks.record) source_hooks.record(source);
 }
+
+uint64_t Node::upcoming_sequence() { return next_sequence.load(std::memory_order_relaxed); }
 
 Node::~Node() {
   if (source.code && source_hooks.release) source_hooks.release(source);

@@ -75,6 +75,7 @@ struct RL_API Node : RefCounted {
 
   Node();  // of an operation: notes the user's line
   explicit Node(uint64_t sequence) : sequence(sequence) {}
+  static uint64_t upcoming_sequence();  // of the next operation's node
   virtual ~Node();
   static void destroy(Node* n);            // never recurses, however deep the graph
   virtual void dispose() { delete this; }  // nothing refers to it any more

@@ -94,6 +94,7 @@ void bind_autograd(nb::module_& m) {
 
   m.def("_torch_function_is_off", [] { return tls.torch_function_off; });
   m.def("_in_torch_function_mode", in_torch_function_mode);
+  m.def("_functions_are_seen", [] { return in_torch_function_mode() || profile::running(); });
   m.def("_overrides_torch_function", [](nb::handle o) { return overrides_torch_function(o.ptr()); }, nb::arg().none());
   m.def("_torch_function_off", [](bool off) {
     bool before = tls.torch_function_off;

@@ -73,6 +73,7 @@ void with_gil(F&& f) noexcept {
   }
 }
 
+nb::str describe_frame(const Source& s);  // "file.py(12): function"
 Py_ssize_t frames_to_user();  // how far up the user's line is, as PyErr_WarnEx counts
 void set_python_error();      // for the exception in flight
 
@@ -116,6 +117,7 @@ void bind_random(nb::module_& m);
 void bind_function(nb::module_& m);
 void bind_source(nb::module_& m);
 void bind_memory(nb::module_& m);
+void bind_profiler(nb::module_& m);
 nb::object node_hook_table(const Ref<Node>& node, bool before);
 nb::tuple run_node(const Ref<Node>& node, nb::args grads);
 void bind_exchange(nb::module_& m);

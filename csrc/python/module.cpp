@@ -31,6 +31,7 @@ NB_MODULE(_C, m) {
   bind_function(m);
   bind_source(m);
   bind_memory(m);
+  bind_profiler(m);
   bind_exchange(m);
   bind_optimizers(m);
   m.def("_set_size_type", [](nb::object t) { size_type = t.release().ptr(); });

@@ -30,35 +30,46 @@ bool ours(PyCodeObject* code) {
   return mark == reinterpret_cast<void*>(uintptr_t(1));
 }
 
-void record(Source& s) {
+// Calls f with the code and the instruction of each of the user's frames, innermost first, while it returns true.
+template <class F>
+void user_frames(F&& f) {
 #ifdef RL_READS_FRAMES
   // 3.11 keeps frames in a list of its own; making frame objects of them would cost more than the operation.
   PyThreadState* state = _PyThreadState_UncheckedGet();
   if (!state || !state->cframe) return;
-  for (_PyInterpreterFrame* f = state->cframe->current_frame; f; f = f->previous) {
-    if (ours(f->f_code)) continue;
-    s.code = Py_NewRef(f->f_code);
-    s.instruction = int32_t(reinterpret_cast<char*>(f->prev_instr) - reinterpret_cast<char*>(_PyCode_CODE(f->f_code)));
-    return;
+  for (_PyInterpreterFrame* at = state->cframe->current_frame; at; at = at->previous) {
+    if (ours(at->f_code)) continue;
+    auto* first = reinterpret_cast<char*>(_PyCode_CODE(at->f_code));
+    if (!f(at->f_code, int32_t(reinterpret_cast<char*>(at->prev_instr) - first))) return;
   }
 #else
   if (!PyGILState_Check()) return;
-  PyFrameObject* f = PyEval_GetFrame();
-  Py_XINCREF(f);
-  while (f) {
-    PyCodeObject* code = PyFrame_GetCode(f);
-    if (!ours(code)) {
-      s.code = code;
-      s.instruction = PyFrame_GetLasti(f);
-      Py_DECREF(f);
-      return;
-    }
+  PyFrameObject* at = PyEval_GetFrame();
+  Py_XINCREF(at);
+  for (bool on = true; at && on;) {
+    PyCodeObject* code = PyFrame_GetCode(at);
+    if (!ours(code)) on = f(code, PyFrame_GetLasti(at));
     Py_DECREF(code);
-    PyFrameObject* back = PyFrame_GetBack(f);
-    Py_DECREF(f);
-    f = back;
+    PyFrameObject* back = PyFrame_GetBack(at);
+    Py_DECREF(at);
+    at = back;
   }
+  Py_XDECREF(at);
 #endif
+}
+
+void record(Source& s) {
+  user_frames([&](PyCodeObject* code, int32_t instruction) {
+    s = {Py_NewRef(code), instruction};
+    return false;
+  });
+}
+
+void record_all(std::vector<Source>& stack) {
+  user_frames([&](PyCodeObject* code, int32_t instruction) {
+    stack.push_back({Py_NewRef(code), instruction});
+    return true;
+  });
 }
 
 void release(Source& s) {
@@ -113,11 +124,18 @@ Py_ssize_t frames_to_user() {
   return count;
 }
 
+nb::str describe_frame(const Source& s) {
+  auto* code = static_cast<PyCodeObject*>(s.code);
+  return nb::steal<nb::str>(checked(
+      PyUnicode_FromFormat("%U(%d): %U", code->co_filename, PyCode_Addr2Line(code, s.instruction), code->co_name)));
+}
+
 void bind_source(nb::module_& m) {
   extra_index = _PyEval_RequestCodeExtraIndex(nullptr);
   m.def("_set_package_folder", [](std::string folder) {
     package_folder = std::move(folder);
     source_hooks = {record, release, describe};
+    profile::note_stack = record_all;
   });
 }
 

@@ -4,6 +4,13 @@
 
 namespace rushlight {
 
+std::atomic<AllocationHook> allocation_hook{nullptr};
+
+static inline void note(const void* data, int64_t bytes) {
+  if (auto hook = allocation_hook.load(std::memory_order_relaxed)) [[unlikely]]
+    hook(data, bytes);
+}
+
 constexpr size_t head = 64;  // bytes of a Storage, rounded up to the alignment of what lies behind it
 static_assert(sizeof(Storage) <= head);
 
@@ -20,8 +27,11 @@ Ref<Storage> Storage::make(size_t nbytes, Device device) {
   bool fits = nbytes <= small && !device.is_meta();
   auto s = with_room(fits ? nbytes : 0);
   s->device = device;
-  if (!device.is_meta() && nbytes) s->data = fits ? behind(s.get()) : allocate(nbytes);
   s->nbytes = nbytes;
+  if (!device.is_meta() && nbytes) {
+    s->data = fits ? behind(s.get()) : allocate(nbytes);
+    note(s->data, int64_t(nbytes));
+  }
   return s;
 }
 
@@ -37,8 +47,12 @@ Ref<Storage> Storage::wrap(void* data, size_t nbytes, Deleter deleter, void* con
 
 void Storage::release() {
   bool inside = room && data == behind(this);
-  if (deleter) deleter(data, nbytes, context);
-  else if (data && !inside) deallocate(data, nbytes);
+  if (deleter) {
+    deleter(data, nbytes, context);
+  } else if (data) {
+    note(data, -int64_t(nbytes));
+    if (!inside) deallocate(data, nbytes);
+  }
   data = nullptr;
 }
 
@@ -57,6 +71,7 @@ void Storage::resize(size_t n) {
     return;
   }
   void* p = allocate(n);
+  if (p) note(p, int64_t(n));
   if (data && n) std::memcpy(p, data, std::min(n, nbytes));
   release();
   data = p;

@@ -13,6 +13,11 @@ struct VersionCounter : RefCounted {
   static void destroy(VersionCounter* v) { delete v; }
 };
 
+// Told of the memory of tensors as it is taken (bytes > 0) and given back (bytes < 0), where the profiler wants to
+// know.
+using AllocationHook = void (*)(const void* data, int64_t bytes);
+extern std::atomic<AllocationHook> allocation_hook;
+
 struct RL_API Storage : RefCounted {
   using Deleter = void (*)(void* data, size_t nbytes, void* context);
 

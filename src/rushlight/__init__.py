@@ -228,8 +228,8 @@ _SETTINGS = """
 """
 _AMP = ("autocast", "GradScaler", "is_autocast_enabled", "get_autocast_dtype")
 _MODULES = """
-    accelerator amp backends compat compiler cpu distributed func hub jit mps multiprocessing onnx testing torch_version
-    types version xpu
+    accelerator amp backends compat compiler cpu distributed func hub jit mps multiprocessing onnx profiler testing
+    torch_version types version xpu
 """
 
 __getattr__, __dir__ = lazily(

@@ -174,15 +174,25 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def _seen(wrapper, function, args, kwargs):
+    """Calls a function that ``__torch_function__`` or the profiler wants to see."""
+    overridden = any(map(_C._overrides_torch_function, args)) and not _C._torch_function_is_off()
+    if overridden or _C._in_torch_function_mode():
+        return handle_torch_function(wrapper, list(_flat(args, kwargs)), *args, **kwargs)
+    with _C._Profiled(function.__name__, args, kwargs):
+        return function(*args, **kwargs)
+
+
 def overridable(function: _Function) -> _Function:
-    """Decorates a function written in Python over tensors, so that ``__torch_function__`` sees it as one operation."""
+    """Decorates a function written in Python over tensors, so that ``__torch_function__`` and the profiler see it
+    as one operation."""
 
     @wraps(function)
     def wrapper(*args, **kwargs):
-        if _C._in_torch_function_mode() or (
+        if _C._functions_are_seen() or (
             any(map(_C._overrides_torch_function, args)) and not _C._torch_function_is_off()
         ):
-            return handle_torch_function(wrapper, list(_flat(args, kwargs)), *args, **kwargs)
+            return _seen(wrapper, function, args, kwargs)
         return function(*args, **kwargs)
 
     return wrapper  # type: ignore[return-value]

@@ -241,9 +241,9 @@ def test_long_messages_both_ways():
 
 
 def test_pin_memory_warns_once():
-    from rushlight.utils.data.dataloader import _Iter
+    from rushlight.utils.data.dataloader import _BaseDataLoaderIter
 
-    _Iter._warned = False
+    _BaseDataLoaderIter._warned = False
     with pytest.warns(UserWarning, match="no accelerator"):
         list(data.DataLoader(Count(2), pin_memory=True))
     with warnings.catch_warnings():

@@ -112,6 +112,7 @@ def grad(
 
 TYPE_CHECKING = False  # typing's own would have to be imported
 if TYPE_CHECKING:
+    from . import profiler, profiler_util
     from .gradcheck import gradcheck, gradgradcheck
     from .variable import Variable
 
@@ -122,5 +123,10 @@ __getattr__, __dir__ = lazily(
         "gradcheck": "gradcheck:gradcheck",
         "gradgradcheck": "gradcheck:gradgradcheck",
         "Variable": "variable:Variable",
+        "profiler": "profiler",
+        "profiler_util": "profiler_util",
+        "DeviceType": "profiler_util:DeviceType",
+        "ProfilerActivity": "profiler_util:ProfilerActivity",
+        "kineto_available": "profiler:kineto_available",
     },
 )

@@ -189,6 +189,13 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args):
         """Runs ``forward`` and records it."""
+        if _C._profiler_running():
+            with _C._Profiled(cls.__name__, operation=True):
+                return cls._apply(args)
+        return cls._apply(args)
+
+    @classmethod
+    def _apply(cls, args):
         ctx = cls._backward_cls()
         positions, tensors, needs = [], [], []
         recording = False

@@ -11,7 +11,7 @@ from typing import Any
 
 import rushlight as rl
 
-from .. import Tensor
+from .. import _C, Tensor
 from .._warnings import warn
 from ..utils.gradients import zero_gradients
 from ..utils.hooks import RemovableHandle, add_hook
@@ -47,6 +47,12 @@ def _with_hooks(step):
     @functools.wraps(step)
     def hooked_step(self, *args, **kwargs):
         self._opt_called = True
+        if not _C._profiler_running():
+            return run(self, args, kwargs)
+        with _C._Profiled(f"Optimizer.step#{type(self).__name__}.step"):
+            return run(self, args, kwargs)
+
+    def run(self, args, kwargs):
         pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         if not (pre or post or _global_pre_hooks or _global_post_hooks):
             return step(self, *args, **kwargs)
@@ -192,8 +198,9 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or fills them with zeros where ``set_to_none`` is False."""
-        for group in self.param_groups:
-            zero_gradients(group["params"], set_to_none)
+        with _C._Profiled(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"):
+            for group in self.param_groups:
+                zero_gradients(group["params"], set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes the parameters by one step.

@@ -7,6 +7,7 @@ from itertools import cycle, repeat
 from types import GenericAlias
 from typing import Any
 
+from ... import _C
 from ..._warnings import warn
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import IterableFetcher, MapFetcher
@@ -51,7 +52,7 @@ class DataLoader:
 
     __class_getitem__: Any = classmethod(GenericAlias)
     _frozen = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
-    _iterator: _WorkersIter | None = None
+    _iterator: _MultiProcessingDataLoaderIter | None = None
     _initialized = False
 
     def __init__(
@@ -178,11 +179,11 @@ class DataLoader:
 
     def __iter__(self) -> Iterator:
         if self.num_workers == 0:
-            return _SingleProcessIter(self)
+            return _SingleProcessDataLoaderIter(self)
         if not self.persistent_workers:
-            return _WorkersIter(self)
+            return _MultiProcessingDataLoaderIter(self)
         if self._iterator is None or self._iterator.broken:
-            self._iterator = _WorkersIter(self)
+            self._iterator = _MultiProcessingDataLoaderIter(self)
         else:
             self._iterator.restart()
         return self._iterator
@@ -204,7 +205,7 @@ class _Endless(Sampler):
         return repeat(None)
 
 
-class _Iter:
+class _BaseDataLoaderIter:
     """What iterators with and without workers share."""
 
     _warned = False
@@ -216,8 +217,8 @@ class _Iter:
         self._base_seed = draw_seed(loader.generator)  # before the sampler draws, as in PyTorch
         self._yielded = 0
         self._pin = bool(loader.pin_memory) and have_accelerator()
-        if loader.pin_memory and not self._pin and not _Iter._warned:
-            _Iter._warned = True
+        if loader.pin_memory and not self._pin and not _BaseDataLoaderIter._warned:
+            _BaseDataLoaderIter._warned = True
             warn("pin_memory=True has no effect: there is no accelerator")
 
     def __iter__(self):
@@ -230,7 +231,8 @@ class _Iter:
         raise NotImplementedError
 
     def __next__(self):
-        batch = self._next()
+        with _C._Profiled(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
+            batch = self._next()
         self._yielded += 1
         if self._loader._iterable:
             self._check_length()
@@ -248,7 +250,7 @@ class _Iter:
             )
 
 
-class _SingleProcessIter(_Iter):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader):
         super().__init__(loader)
         make = IterableFetcher if loader._iterable else MapFetcher
@@ -258,7 +260,7 @@ class _SingleProcessIter(_Iter):
         return self._fetcher.fetch(next(self._batches))
 
 
-class _WorkersIter(_Iter):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Hands batches to workers in turn, as PyTorch does, so that each worker's random draws meet the same samples."""
 
     def __init__(self, loader: DataLoader):
