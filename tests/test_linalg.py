@@ -233,3 +233,9 @@ def test_polygamma_and_float_power_in_place() -> None:
     assert torch.tensor([2.0], dtype=torch.float64).float_power_(3).tolist() == [8]
     with pytest.raises(RuntimeError):
         x.float_power_(2)
+
+
+def test_vecdot_takes_no_list():
+    """An integer tensor times a list would be the list repeated."""
+    with pytest.raises(TypeError):
+        torch.linalg.vecdot(torch.tensor(1, dtype=torch.int32), [])

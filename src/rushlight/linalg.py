@@ -563,7 +563,7 @@ def vecdot(x, y, *, dim=-1, out=None):
     >>> rl.linalg.vecdot(rl.tensor([[1.0, 2.0], [3.0, 4.0]]), rl.tensor([1.0, 1.0]))
     tensor([3., 7.])
     """
-    found = _C.vdot(x, y) if x.dim() == 1 == y.dim() else (x * y).sum(dim)
+    found = _C.vdot(x, y) if x.dim() == 1 == y.dim() else _C.mul(x, y).sum(dim)
     return _into(out, found, True)
 
 
