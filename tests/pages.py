@@ -2,8 +2,9 @@
 
 A section (`## Title`) is a program under `rushlight run`, in a process and a folder of its own; its ```python blocks
 run one after another in one namespace. The ```text block that follows one is all that it prints: with warnings as
-`Category: message`, and with the exception that ends it as Python prints it last. `...` stands for anything. A block
-without one prints nothing and ends well. Every block is the file `example.py` to tracebacks and source lines.
+`Category: message`, and with the exception that ends it as Python prints it last. `...` stands for anything, and in a
+block that begins with "```text numbers vary" a number for any other. A block without one prints nothing and ends well.
+Every block is the file `example.py` to tracebacks and source lines.
 
     python tests/pages.py docs/pytorch-notes.md docs/pytorch-notes.zh-CN.md
 
@@ -30,12 +31,16 @@ from typing import NamedTuple
 
 FILE = "example.py"
 HEADING = re.compile(r"^## (.+)\n", re.MULTILINE)
-BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n*```text\n(?P<said>.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:\n*```text(?P<varies> numbers vary)?\n(?P<said>.*?)^```\n)?",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 class Block(NamedTuple):
     code: str
     said: str
+    varies: bool = False
 
 
 def sections(page: str) -> dict[str, list[Block]]:
@@ -43,7 +48,7 @@ def sections(page: str) -> dict[str, list[Block]]:
     parts = HEADING.split(page)
     titles = ["", *parts[1::2]]
     return {
-        title: [Block(found["code"], found["said"] or "") for found in BLOCK.finditer(text)]
+        title: [Block(found["code"], found["said"] or "", bool(found["varies"])) for found in BLOCK.finditer(text)]
         for title, text in zip(titles, parts[::2], strict=True)
     }
 
@@ -69,9 +74,16 @@ def differences(blocks: list[Block], said: list[str]) -> str:
     checker = doctest.OutputChecker()
     found = []
     for block, got in zip(blocks, said, strict=True):
-        if not checker.check_output(block.said, got, doctest.ELLIPSIS):
+        want, have = (map(_without_numbers, (block.said, got))) if block.varies else (block.said, got)
+        if not checker.check_output(want, have, doctest.ELLIPSIS):
             found.append(f"{block.code}--- should say\n{block.said}--- says\n{got}")
     return "\n".join(found)
+
+
+def _without_numbers(text: str) -> str:
+    """Numbers with their units as N, rows of dashes and spaces as one."""
+    text = re.sub(r"(?<![\w.#])-?\d[\d.]*\s?(%|us|ms|s|KB|MB|b|B)?(?=\s|$)", "N", text)
+    return re.sub(r"[ -]+", " ", text)
 
 
 def _run_here(codes: list[str], framework: str) -> list[str]:
@@ -102,22 +114,22 @@ def _say(code: str, names: dict) -> str:
 
 
 def _rewrite(paths: list[pathlib.Path]) -> None:
-    blocks, said = [], []
+    blocks = []
     for part in sections(paths[0].read_text()).values():
         with tempfile.TemporaryDirectory() as folder:
             new = run(part, folder)
         for block, got in zip(part, new, strict=True):
-            blocks.append(block.code)
-            said.append(block.said if not differences([block], [got]) else got)
+            blocks.append(block if not differences([block], [got]) else block._replace(said=got))
     for path in paths:
         page = path.read_text()
         assert len(BLOCK.findall(page)) == len(blocks), f"{path} has other blocks than {paths[0]}"
-        new = iter(zip(blocks, said, strict=True))
-        path.write_text(BLOCK.sub(lambda _, new=new: _written(*next(new)), page))
+        new = iter(blocks)
+        path.write_text(BLOCK.sub(lambda _, new=new: _written(next(new)), page))
 
 
-def _written(code: str, said: str) -> str:
-    return f"```python\n{code}```\n" + (f"\n```text\n{said}```\n" if said else "")
+def _written(block: Block) -> str:
+    answer = f"\n```text{' numbers vary' if block.varies else ''}\n{block.said}```\n" if block.said else ""
+    return f"```python\n{block.code}```\n{answer}"
 
 
 if __name__ == "__main__":

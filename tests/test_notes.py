@@ -67,6 +67,14 @@ BROKEN = {
 }
 
 
+def test_numbers_may_vary_where_the_page_says_so(tmp_path):
+    page = "## Section\n\n```python\nprint('add  12.5us  -3.0 %  1')\n```\n\n```text numbers vary\n{}\n```\n"
+    for said, holds in [("add 1.25ms 4 % 7", True), ("mul 12.5us -3.0 % 1", False), ("add 12.5us -3.0 %", False)]:
+        (block,) = pages.sections(page.format(said))["Section"]
+        assert block.varies
+        assert (not pages.differences([block], pages.run([block], tmp_path))) is holds, said
+
+
 @pytest.mark.parametrize("code, said", BROKEN.values(), ids=BROKEN)
 def test_a_broken_page_is_found(code, said, tmp_path):
     page = f"# Title\n\n## Section\n\n```python\n{code}```\n" + (f"\n```text\n{said}```\n" if said else "")
