@@ -158,7 +158,12 @@ PyObject* dim(PyObject* o, PyObject*) {
   return guarded([&] { return PyLong_FromLongLong(self_of(o).dim()); });
 }
 PyObject* item(PyObject* o, PyObject*) {
-  return guarded([&] { return wrap_scalar(self_of(o).item()); });
+  return guarded([&] {
+    Tensor t = self_of(o);
+    const ProfiledArg args[] = {ProfiledArg(t)};
+    Profiled seen("item", false, args);
+    return wrap_scalar(t.item());
+  });
 }
 PyObject* data_ptr(PyObject* o, PyObject*) {
   return guarded([&] {
@@ -176,7 +181,12 @@ PyObject* is_floating_point(PyObject* o, PyObject*) {
   return guarded([&] { return PyBool_FromLong(self_of(o).is_floating()); });
 }
 PyObject* detach_method(PyObject* o, PyObject*) {
-  return guarded([&] { return wrap(detach(self_of(o))); });
+  return guarded([&] {
+    Tensor t = self_of(o);
+    const ProfiledArg args[] = {ProfiledArg(t)};
+    Profiled seen("detach", false, args);
+    return wrap(detach(t));
+  });
 }
 PyObject* detach_inplace(PyObject* o, PyObject*) {
   return guarded([&] {

@@ -397,6 +397,7 @@ def arange(
     return _finish(_store(result, out), requires_grad)
 
 
+@overridable
 def range_(start, end, step=1, *, out=None, dtype=None, **options) -> Tensor:
     """As :func:`arange`, with ``end`` included where a step meets it, and of the default dtype where none is given.
 
@@ -407,6 +408,9 @@ def range_(start, end, step=1, *, out=None, dtype=None, **options) -> Tensor:
     if step:
         end = start + ((end - start) / step // 1 + 0.5) * step  # half a step beyond the last number
     return arange(start, end, step, out=out, dtype=_dtype(dtype, out, _C.get_default_dtype()), **options)
+
+
+range_.__name__ = "range"
 
 
 @overridable
@@ -512,6 +516,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
     return _finish(_C._from_buffer(buffer, dtype, count, offset), requires_grad)
 
 
+@overridable
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
     """A number as a tensor without dimensions, of the default dtype where none is given.
 

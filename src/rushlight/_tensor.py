@@ -10,6 +10,7 @@ from ._size import Size
 from ._types import strided
 from .autograd.function import _add_hook
 from .autograd.grad_mode import no_grad
+from .overrides import overridable
 
 
 def _legacy_new(*args, dtype=None, device=None):
@@ -47,6 +48,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
 # --- Conversion -------------------------------------------------------------------------------------------------------
 
 
+@overridable
 def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False, memory_format=None) -> Tensor:
     """This tensor with another dtype or on another device; itself where nothing changes, unless ``copy`` is set.
 
@@ -236,6 +238,7 @@ def new(self, *args, device=None) -> Tensor:
     return _legacy_new(*args, dtype=self.dtype, device=device)
 
 
+@overridable
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
     """A copy of ``data``, with this tensor's dtype where none is given.
 
@@ -246,6 +249,7 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
     return _creation.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
+@overridable
 def new_empty(
     self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
 ) -> Tensor:
@@ -255,6 +259,7 @@ def new_empty(
     )
 
 
+@overridable
 def new_zeros(
     self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
 ) -> Tensor:
@@ -269,6 +274,7 @@ def new_zeros(
     )
 
 
+@overridable
 def new_ones(
     self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
 ) -> Tensor:
@@ -278,6 +284,7 @@ def new_ones(
     )
 
 
+@overridable
 def new_full(
     self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
 ) -> Tensor:
@@ -292,6 +299,7 @@ def new_full(
     )
 
 
+@overridable
 def new_empty_strided(
     self, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
 ) -> Tensor:

@@ -179,7 +179,8 @@ def _seen(wrapper, function, args, kwargs):
     overridden = any(map(_C._overrides_torch_function, args)) and not _C._torch_function_is_off()
     if overridden or _C._in_torch_function_mode():
         return handle_torch_function(wrapper, list(_flat(args, kwargs)), *args, **kwargs)
-    with _C._Profiled(function.__name__, args, kwargs):
+    name, home = wrapper.__name__.lstrip("_"), function.__module__.rpartition(".")[2]
+    with _C._Profiled(f"{home}_{name}" if home in ("linalg", "special") else name, args, kwargs):
         return function(*args, **kwargs)
 
 

@@ -492,6 +492,7 @@ def _indices(name, row, col, offset, dtype, device, keep):
     return at.to(_C.int64 if dtype is None else dtype)
 
 
+@overridable
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """The places of the lower triangle of a (row, col) matrix, on and below the diagonal ``offset``: (2, count).
 
@@ -503,6 +504,7 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     return _indices("tril_indices", row, col, offset, dtype, device, Tensor.le)
 
 
+@overridable
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """The places of the upper triangle of a (row, col) matrix, on and above the diagonal ``offset``: (2, count).
 
