@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import rushlight
-from benchmarks import notes
+from benchmarks import examples, notes
 from benchmarks.measure import Result, Worker, measure_once, median_interval
 from benchmarks.rows import ROWS
 
@@ -73,3 +73,10 @@ def test_claims_of_the_notes():
     command = [sys.executable, "-m", "benchmarks.notes", "--claims", "nosuch"]
     out = subprocess.run(command, capture_output=True, text=True)
     assert out.returncode == 2 and "no such claim: nosuch" in out.stderr
+
+
+def test_time_between_lines_of_an_example():
+    run = [sys.executable, "-m", "rushlight", "run"]
+    assert 0 < examples.time_between_lines(run, "gat.py --nodes 50 --epochs 30", 1) < 60
+    with pytest.raises(RuntimeError, match="status 2"):
+        examples.time_between_lines(run, "gat.py --no-such-option", 1)
