@@ -83,11 +83,14 @@ def main():
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--lr", type=float, default=0.01, help="the highest rate of the schedule")
     parser.add_argument("--limit", type=int, help="learn from the first LIMIT images only")
+    parser.add_argument("--double", action="store_true", help="compute in float64")
     parser.add_argument("--data", help="a folder with MNIST's four files")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
 
     torch.manual_seed(args.seed)
+    if args.double:
+        torch.set_default_dtype(torch.float64)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     images, labels = _digits.load(train=True, folder=args.data)
     train_set = TensorDataset(images[: args.limit], labels[: args.limit])

@@ -58,7 +58,7 @@ def main():
         optimizer.step()
         scheduler.step()
         if step % max(1, args.steps // 10) == 0:
-            print(f"step {step}: loss {loss.item():.5f}", flush=True)
+            print(f"step {step}: loss {loss.item():.4e}", flush=True)
 
     found = model.weight.detach()[0]
     x, y = (torch.cat(parts) for parts in zip(*seen, strict=True))
@@ -67,7 +67,7 @@ def main():
     for name, coefficients in ("truth", truth), ("learned", found), ("least squares", closed):
         off = (grid @ (coefficients - truth)).abs().max().item()
         print(f"{name + ':':15}{written(coefficients)}   off by up to {off:.4f}")
-    print(f"result: error={(grid @ (found - truth)).abs().max().item():.4f}")
+    print(f"result: error={(grid @ (found - truth)).abs().max().item():.6f}")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     rushlight run examples/rnn_rows.py --model LSTM       or GRU, or RNN
     python examples/rnn_rows.py --model LSTM              the same on PyTorch
 
-The state after the last row is all that the classifier sees. After 6 epochs an LSTM or a GRU reads about 97 % of the
-test images rightly, a plain RNN, whose gradients are clipped to keep it stable, about 94 %.
+The state after the last row is all that the classifier sees. After 6 epochs an LSTM or a GRU reads about 96 % of the
+test images rightly, a plain RNN some 89 %.
 """
 
 import argparse

@@ -5,7 +5,7 @@
 
 One network places both images; the contrastive loss (Hadsell, Chopra and LeCun, 2006) pulls images of the same digit
 together and pushes others at least a margin apart. It learns from the digits 0 to 6 alone. After 8 epochs some 98 %
-of the verdicts on test images of these are right, and some 80 % on pairs of the digits 7, 8 and 9.
+of the verdicts on test images of these are right, and two of three on pairs of the digits 7, 8 and 9.
 """
 
 import argparse

@@ -56,7 +56,7 @@ def plot(path, known, truth, continued):
         axis.plot(range(known, len(real)), guess[known - 1 : -1], color="#d62828", label="how the network goes on")
         axis.axvline(known, color="#8a8a8a", linestyle=":")
         axis.set_ylim(-1.5, 1.5)
-    axes[0].legend(loc="upper left", frameon=False, ncols=2)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", frameon=False, ncols=2)
     figure.savefig(path, dpi=110)
 
 

@@ -20,7 +20,28 @@ class Row(NamedTuple):
 
 WORDS = "--limit 10000 --width 64 --lr 0.005 --dropout 0.1 --batch-size 10 --length 20"  # frequencies: perplexity 94
 
+DIGITS_BY_ROW = "--epochs 2 --limit 1600 --lr 0.005"
+
 ROWS = [
+    # In float32, rounding errors move the curve: many of its weights have gradients near 0, which Adam makes large.
+    Row(
+        "image_classification",
+        "image_classification.py --epochs 2 --limit 1000 --batch-size 32",
+        {"accuracy": (0.7, 1)},
+        beside="image_classification.py --epochs 1 --limit 400 --batch-size 16 --double",
+    ),
+    Row("polynomial_regression", "polynomial_regression.py --steps 200", {"error": (0, 0.02)}),
+    Row("rnn_rows LSTM", f"rnn_rows.py --model LSTM {DIGITS_BY_ROW}", {"accuracy": (0.65, 1)}),
+    Row("rnn_rows GRU", f"rnn_rows.py --model GRU {DIGITS_BY_ROW}", {"accuracy": (0.6, 1)}),
+    Row("rnn_rows RNN", f"rnn_rows.py --model RNN {DIGITS_BY_ROW} --lr 0.002", {"accuracy": (0.45, 1)}),
+    Row("vae", "vae.py --epochs 1 --limit 2000", {"nats": (150, 240)}),
+    Row("siamese", "siamese.py --epochs 2 --limit 2000", {"accuracy": (0.8, 1)}),
+    Row(
+        "time_sequence",
+        "time_sequence.py --steps 4 --waves 8 --length 60 --future 30 --hidden 12",
+        {"error": (0, 0.05)},
+        beside="time_sequence.py --steps 2 --waves 8 --length 30 --future 10 --hidden 12",
+    ),
     Row("word_lm LSTM", f"word_lm.py --model LSTM --tied --epochs 3 {WORDS}", {"perplexity": (60, 85)}),
     Row("word_lm GRU", f"word_lm.py --model GRU --epochs 3 {WORDS}", {"perplexity": (50, 80)}),
     # Were the future not masked, it would be far below.
@@ -91,4 +112,4 @@ def within(row, values):
 def numbers(lines):
     """Every number in the lines of progress and the result."""
     told = [line for line in lines if re.match(r"(process \d+, )?(epoch|step|episode|result)\b", line)]
-    return [float(number) for line in told for number in re.findall(r"\d+(?:\.\d+)?", line)]
+    return [float(number) for line in told for number in re.findall(r"\d+(?:\.\d+)?(?:e[-+]\d+)?", line)]
