@@ -6,10 +6,13 @@ import pickle
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.special
 import scipy.stats as st
 
 import rushlight as rl
 from rushlight import distributions as D
+from rushlight.distributions import draws
+from rushlight.distributions.draws import log_gamma_draws
 
 # Parameters, and the distribution of ours and of SciPy's for them.
 CONTINUOUS = {
@@ -27,11 +30,15 @@ CONTINUOUS = {
     "Gamma": ((3.0, 2.0), D.Gamma, lambda a, b: st.gamma(a, scale=1 / b)),
     "Chi2": ((3.0,), D.Chi2, lambda k: st.chi2(k)),
     "Beta": ((2.0, 3.0), D.Beta, lambda a, b: st.beta(a, b)),
+    "InverseGamma": ((3.0, 2.0), D.InverseGamma, lambda a, b: st.invgamma(a, scale=b)),
+    "StudentT": ((5.0, 0.3, 2.0), D.StudentT, lambda k, m, s: st.t(k, m, s)),
 }
 DISCRETE = {
     "Bernoulli": ((0.3,), D.Bernoulli, lambda p: st.bernoulli(p)),
     "Geometric": ((0.3,), D.Geometric, lambda p: st.geom(p, loc=-1)),
     "Poisson": ((3.5,), D.Poisson, lambda r: st.poisson(r)),
+    "Binomial": ((12.0, 0.3), D.Binomial, lambda n, p: st.binom(n, p)),
+    "NegativeBinomial": ((2.5, 0.3), D.NegativeBinomial, lambda n, p: st.nbinom(n, 1 - p)),
 }
 BOTH = {**CONTINUOUS, **DISCRETE}
 
@@ -71,12 +78,12 @@ def test_log_prob(name):
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_cdf_and_its_inverse(name):
     reference, probabilities = scipys(name), np.linspace(0.05, 0.95, 7)
-    if name == "Beta":
-        with pytest.raises(NotImplementedError, match="Beta does not define cdf"):
+    if name in ("Beta", "StudentT"):
+        with pytest.raises(NotImplementedError, match=f"{name} does not define cdf"):
             ours(name).cdf(rl.tensor(0.5))
         return
     close(quietly(ours(name).cdf, rl.from_numpy(reference.ppf(probabilities))), probabilities)
-    if name not in ("Gamma", "Chi2"):
+    if name not in ("Gamma", "Chi2", "InverseGamma"):
         close(quietly(ours(name).icdf, rl.from_numpy(probabilities)), reference.ppf(probabilities))
 
 
@@ -90,7 +97,7 @@ def test_moments(name):
     close(ours(name).stddev, scipys(name).std())
 
 
-@pytest.mark.parametrize("name", sorted(set(BOTH) - {"Poisson"}))
+@pytest.mark.parametrize("name", sorted(set(BOTH) - {"Poisson", "NegativeBinomial"}))
 def test_entropy(name):
     close(quietly(ours(name).entropy), scipys(name).entropy(), rtol=1e-5)
     close(ours(name).perplexity(), np.exp(scipys(name).entropy()), rtol=1e-5)
@@ -230,6 +237,97 @@ def test_policy_gradient():
     policy = D.Categorical(logits=scores)
     policy.log_prob(rl.tensor([1])).sum().backward()
     close(scores.grad, (rl.tensor([[0.0, 1.0, 0.0]]) - scores.softmax(-1)).detach().numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.05, 0.3, 0.9, 1.0, 2.5, 30.0, 1e3, 2e4, 1e6])
+def test_gamma_draws_and_their_gradient(a):
+    """By Kolmogorov and Smirnov's test; and the derivative of the quantile that a draw is, by differences."""
+    drawn = log_gamma_draws(rl.full((4000,), a)).numpy()
+    assert drawn.dtype == "float64" and st.kstest(drawn, st.loggamma(a).cdf).pvalue > 1e-3
+    shares = np.array([1e-8, 1e-4, 0.01, 0.3, 0.5, 0.9, 0.999, 1 - 1e-6])
+    shares = shares[st.gamma.ppf(shares, a) > 0]
+    step, log = 1e-5 * a, lambda a: np.log(scipy.special.gammaincinv(a, shares))
+    want = (log(a + step) - log(a - step)) / (2 * step)
+    close(draws._slope(rl.full((len(shares),), a, dtype=rl.float64), rl.from_numpy(log(a))), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["Gamma", "Beta", "Dirichlet", "StudentT", "InverseGamma"])
+@pytest.mark.parametrize("scale", [0.3, 6.0])
+def test_gradients_of_draws_by_gamma_numbers(kind, scale):
+    """The mean of a function of draws has the gradient that the function's mean has, here known in closed form."""
+    a = rl.tensor([1.2, 2.0], dtype=rl.float64).mul(scale).requires_grad_()
+    if kind == "Dirichlet":
+        drawn, mean = D.Dirichlet(a).rsample((40_000,))[:, 0], D.Dirichlet(a).mean[0]
+    elif kind == "StudentT":  # E|t| would have no variance for few degrees of freedom; the logarithm of 1 + t^2 / k has
+        drawn = (D.StudentT(a[0]).rsample((40_000,)).square() / a[0]).log1p()
+        mean = rl.digamma((a[0] + 1) / 2) - rl.digamma(a[0] / 2)
+    elif kind == "InverseGamma":
+        drawn, mean = D.InverseGamma(a[0], a[1]).rsample((40_000,)).log(), a[1].log() - rl.digamma(a[0])
+    else:
+        d = getattr(D, kind)(a[0], a[1])
+        drawn, mean = d.rsample((40_000,)), d.mean
+    (want,) = rl.autograd.grad(mean, a)
+    for i in range(2):
+        (each,) = rl.autograd.grad(drawn[: len(drawn) // 2].mean(), a, retain_graph=True)
+        (rest,) = rl.autograd.grad(drawn[len(drawn) // 2 :].mean(), a, retain_graph=True)
+        noise = 1e-3 + 0.05 * abs(want[i].item())
+        assert ((each + rest) / 2)[i].item() == pytest.approx(want[i].item(), abs=noise)
+
+
+@pytest.mark.parametrize(
+    "n, p",
+    [(0, 0.5), (7, 0.0), (7, 1.0), (5, 0.3), (40, 0.2), (40, 0.9), (1000, 1e-3), (1000, 0.3), (10**6, 0.5)],
+)
+def test_binomial_draws(n, p):
+    drawn = draws.binomial_draws(rl.full((4000,), n), rl.full((4000,), p, dtype=rl.float64)).numpy()
+    assert (drawn == np.floor(drawn)).all() and (drawn >= 0).all() and (drawn <= n).all()
+    if n * p * (1 - p) == 0:
+        assert (drawn == n * p).all()
+    elif n <= 1000:
+        values, counts = np.unique(drawn, return_counts=True)
+        expected = 4000 * st.binom.pmf(values, n, p)
+        often = expected > 5
+        assert st.chi2.sf(((counts - expected)[often] ** 2 / expected[often]).sum(), often.sum() - 1) > 1e-3
+    else:
+        assert (
+            st.kstest(drawn + np.random.default_rng(0).random(4000), st.norm(n * p + 0.5, st.binom.std(n, p)).cdf)[1]
+            > 1e-3
+        )
+
+
+@pytest.mark.parametrize("given", ["covariance_matrix", "precision_matrix", "scale_tril"])
+def test_multivariate_normal(given):
+    tril = np.array([[1, 0, 0], [0.5, 2, 0], [0.1, -0.3, 0.7]])
+    covariance, loc = tril @ tril.T, np.array([0.3, -1.0, 2.0])
+    matrices = {"covariance_matrix": covariance, "precision_matrix": np.linalg.inv(covariance), "scale_tril": tril}
+    d = D.MultivariateNormal(rl.from_numpy(loc), **{given: rl.from_numpy(matrices[given])})
+    reference = st.multivariate_normal(loc, covariance)
+    for name, want in matrices.items():
+        close(getattr(d, name), want)
+    close(d.entropy(), reference.entropy())
+    points = np.random.default_rng(0).normal(size=(4, 5, 3))
+    close(d.log_prob(rl.from_numpy(points)), reference.logpdf(points))
+    drawn = d.sample((20_000,)).numpy()
+    np.testing.assert_allclose(drawn.mean(0), loc, atol=0.06)
+    np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=0.15)
+    far = D.MultivariateNormal(rl.zeros(3, dtype=rl.float64), rl.diag(rl.tensor([1.0, 2, 3], dtype=rl.float64)))
+    share = covariance / np.array([1, 2, 3])
+    want = 0.5 * (np.trace(share) + (loc**2 / [1, 2, 3]).sum() - 3 + math.log(6 / np.linalg.det(covariance)))
+    close(D.kl_divergence(d, far), want)
+
+
+def test_a_broken_stick():
+    """The determinant of its derivative, by the derivative itself."""
+    x = rl.tensor([0.3, -1.2, 2.0, 0.1], dtype=rl.float64)
+    f = D.StickBreakingTransform()
+    y = f(x)
+    assert y.sum().item() == pytest.approx(1) and f(rl.zeros(3)).tolist() == [0.25] * 4
+    close(f.inv(y), x.numpy())
+    rows = []
+    for i in range(4):
+        leaf = x.clone().requires_grad_()
+        rows.append(rl.autograd.grad(f(leaf)[i], leaf)[0].numpy())
+    close(f.log_abs_det_jacobian(x, y), np.linalg.slogdet(rows)[1])
 
 
 def test_reparameterized_gradient():

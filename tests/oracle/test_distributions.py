@@ -51,6 +51,32 @@ MADE = {
     "Beta": (lambda t, a, b, p: t.distributions.Beta(a + 1, b + 1), P),
     "Beta of numbers": (lambda t, a, b, p: t.distributions.Beta(2.0, 3), P),
     "Dirichlet": (lambda t, a, b, p: t.distributions.Dirichlet(a), P / P.sum(-1, keepdims=True)),
+    "StudentT": (lambda t, a, b, p: t.distributions.StudentT(a + 1, b, p), B),
+    "StudentT of numbers": (lambda t, a, b, p: t.distributions.StudentT(3), B),
+    "InverseGamma": (lambda t, a, b, p: t.distributions.InverseGamma(a + 1, b), B),
+    "Binomial": (lambda t, a, b, p: t.distributions.Binomial(4, p), np.floor(2 * B)),
+    "Binomial logits": (
+        lambda t, a, b, p: t.distributions.Binomial(t.tensor([2.0, 4, 7, 9]), logits=a - b),
+        P.round(),
+    ),
+    "NegativeBinomial": (lambda t, a, b, p: t.distributions.NegativeBinomial(a, p), np.floor(2 * B)),
+    "NegativeBinomial logits": (lambda t, a, b, p: t.distributions.NegativeBinomial(3, logits=a - b), np.floor(2 * B)),
+    "LogisticNormal": (
+        lambda t, a, b, p: t.distributions.LogisticNormal(a[:, :3], b[:, :3]),
+        P / P.sum(-1, keepdims=True),
+    ),
+    "MultivariateNormal": (
+        lambda t, a, b, p: t.distributions.MultivariateNormal(a, t.diag_embed(b) + 0.5),
+        B,
+    ),
+    "MultivariateNormal precision": (
+        lambda t, a, b, p: t.distributions.MultivariateNormal(a, precision_matrix=t.diag_embed(b) + 0.5),
+        B,
+    ),
+    "MultivariateNormal factor": (
+        lambda t, a, b, p: t.distributions.MultivariateNormal(a[0], scale_tril=t.diag_embed(b) + t.ones(4, 4).tril(-1)),
+        B[0],
+    ),
     "Independent": (lambda t, a, b, p: t.distributions.Independent(t.distributions.Normal(a, b), 1), B - 1),
     "Independent of 2": (lambda t, a, b, p: t.distributions.Independent(t.distributions.Bernoulli(p), 2), P.round()),
     "Independent of 0": (lambda t, a, b, p: t.distributions.Independent(t.distributions.Bernoulli(p), 0), P.round()),
@@ -126,6 +152,10 @@ CLOSE = dict(rtol=2e-5, atol=5e-6)
 
 def parameters(lib, grad=False):
     return [of(lib, x).requires_grad_(grad) for x in (A, B, P)]
+
+
+# Drawn by other algorithms than PyTorch's: tests/test_distributions.py tests how their samples are distributed.
+OWN_DRAWS = ("Gamma", "Chi2", "Beta", "Dirichlet", "StudentT", "InverseGamma", "Binomial", "NegativeBinomial")
 
 
 def both(name, grad=False):
@@ -213,6 +243,9 @@ def test_samples(name, shape):
         results.append(answer(lambda d=d: d.sample(shape)))
         results.append(answer(lambda d=d, lib=lib: d.sample(lib.Size(shape))))
         states.append(lib.get_rng_state().numpy())
+    if name.split()[0] in OWN_DRAWS:
+        assert results[0][0] == results[2][0] and results[0][1].shape == results[2][1].shape
+        return
     same(results[0], results[2], "sample")
     same(results[1], results[3], "second sample")
     np.testing.assert_array_equal(*states)
@@ -230,6 +263,8 @@ def test_reparameterized_samples(name):
             if sample.requires_grad:
                 (sample * sample).sum().backward()
                 drawn = np.concatenate([drawn.ravel(), *gradients(params)])
+        if name.split()[0] in OWN_DRAWS:
+            drawn = None if drawn is None else np.shape(drawn)
         results.append((kind, drawn))
     same(*results, "rsample")
 
@@ -249,7 +284,10 @@ def test_expand(name):
         ]
         same(*answers, "log_prob")
         torch.manual_seed(1), rl.manual_seed(1)
-        same(answer(want.sample), answer(got.sample), "sample")
+        if name.split()[0] in OWN_DRAWS:
+            assert want.sample().shape == tuple(got.sample().shape)
+        else:
+            same(answer(want.sample), answer(got.sample), "sample")
 
 
 PAIRS = [
@@ -265,7 +303,7 @@ def test_kl_divergence(a, b):
     (p, _), (q, _) = both(a)
     (r, _), (s, _) = both(b)
     # Of another place, where both are of a kind.
-    if a == b and a in ("Normal", "Laplace", "Cauchy", "Gamma", "Beta", "Bernoulli", "Geometric"):
+    if a == b and a in ("Normal", "Laplace", "Cauchy", "Gamma", "Beta", "Bernoulli", "Geometric", "MultivariateNormal"):
         r, s = (MADE[b][0](lib, of(lib, B), of(lib, A), of(lib, 1 - P / 2)) for lib in (torch, rl))
     want = answer(lambda: torch.distributions.kl_divergence(p, r))
     got = answer(lambda: rl.distributions.kl_divergence(q, s))
@@ -343,6 +381,8 @@ def test_repr(text):
         ("unit_interval", [-0.1, 0.0, 1.0, 1.1]),
         ("simplex", [[0.5, 0.5], [0.5, 0.6], [-0.5, 1.5]]),
         ("one_hot", [[0.0, 1.0], [1.0, 1.0], [0.5, 0.5]]),
+        ("positive_definite", [[[2.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]]]),
+        ("positive_semidefinite", [[[2.0, 0.0], [0.0, 0.0]], [[1.0, 2.0], [2.0, 1.0]]]),
         ("real_vector", [[0.0, 1.0], [np.nan, 1.0]]),
         ("lower_triangular", [[[1.0, 0.0], [2.0, 0.0]], [[1.0, 3.0], [0.0, 1.0]]]),
         ("lower_cholesky", [[[1.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [2.0, 1.0]]]),
@@ -377,6 +417,7 @@ TRANSFORMS = [
     "ExpTransform().inv",
     "ComposeTransform([AffineTransform(0.0, 2.0), TanhTransform()])",
     "identity_transform",
+    "StickBreakingTransform()",
     "IndependentTransform(ExpTransform(), 1)",
     "ComposeTransform([ReshapeTransform((2,), (1, 2)), IndependentTransform(ExpTransform(), 2)])",
 ]

@@ -11,6 +11,7 @@
 from .._lazy import only as _only
 from . import constraints, transforms
 from .bernoulli import Bernoulli
+from .binomial import Binomial, NegativeBinomial
 from .categorical import Categorical, OneHotCategorical, OneHotCategoricalStraightThrough
 from .counts import Geometric, Poisson
 from .distribution import Distribution
@@ -20,12 +21,14 @@ from .heavy_tails import Cauchy, Gumbel, HalfCauchy, HalfNormal
 from .independent import Independent
 from .kl import kl_divergence, register_kl
 from .laplace import Laplace
-from .log_normal import LogNormal
+from .log_normal import LogisticNormal, LogNormal
 from .mixture_same_family import MixtureSameFamily
 from .multinomial import Multinomial
+from .multivariate_normal import MultivariateNormal
 from .normal import Normal
-from .power_laws import Pareto, Weibull
+from .power_laws import InverseGamma, Pareto, Weibull
 from .relaxed import RelaxedBernoulli, RelaxedOneHotCategorical
+from .student_t import StudentT
 from .transformed_distribution import TransformedDistribution
 from .transforms import *
 from .uniform import Uniform
@@ -33,6 +36,7 @@ from .uniform import Uniform
 __all__ = [
     "Bernoulli",
     "Beta",
+    "Binomial",
     "Categorical",
     "Cauchy",
     "Chi2",
@@ -45,10 +49,14 @@ __all__ = [
     "HalfCauchy",
     "HalfNormal",
     "Independent",
+    "InverseGamma",
     "Laplace",
     "LogNormal",
+    "LogisticNormal",
     "MixtureSameFamily",
     "Multinomial",
+    "MultivariateNormal",
+    "NegativeBinomial",
     "Normal",
     "OneHotCategorical",
     "OneHotCategoricalStraightThrough",
@@ -56,6 +64,7 @@ __all__ = [
     "Poisson",
     "RelaxedBernoulli",
     "RelaxedOneHotCategorical",
+    "StudentT",
     "TransformedDistribution",
     "Uniform",
     "Weibull",

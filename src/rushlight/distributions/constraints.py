@@ -37,7 +37,9 @@ __all__ = [
     "nonnegative_integer",
     "one_hot",
     "positive",
+    "positive_definite",
     "positive_integer",
+    "positive_semidefinite",
     "real",
     "real_vector",
     "simplex",
@@ -272,6 +274,20 @@ class _Symmetric(_Square):
         return rushlight.isclose(value, value.mT, atol=1e-6).all(-1).all(-1)
 
 
+class _PositiveDefinite(_Symmetric):
+    def check(self, value):
+        if value.shape[-2] != value.shape[-1]:
+            return super().check(value)
+        return super().check(value) & (rushlight.linalg.cholesky_ex(value).info == 0)
+
+
+class _PositiveSemidefinite(_Symmetric):
+    def check(self, value):
+        if value.shape[-2] != value.shape[-1]:
+            return super().check(value)
+        return super().check(value) & (rushlight.linalg.eigvalsh(value) >= 0).all(-1)
+
+
 class _LowerTriangular(Constraint):
     event_dim = 2
 
@@ -348,5 +364,7 @@ square = _Square()
 symmetric = _Symmetric()
 lower_triangular = _LowerTriangular()
 lower_cholesky = _LowerCholesky()
+positive_definite = _PositiveDefinite()
+positive_semidefinite = _PositiveSemidefinite()
 cat = _Cat
 stack = _Stack

@@ -10,6 +10,7 @@ from rushlight._finfo import finfo
 
 from . import constraints
 from .distribution import Distribution
+from .draws import log_gamma_draws
 from .utils import broadcast_all, engine, is_number
 
 
@@ -55,7 +56,7 @@ class Gamma(Distribution):
 
     def rsample(self, sample_shape=()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        drawn = engine("_standard_gamma", "sampling from Gamma")(self.concentration.expand(shape))
+        drawn = log_gamma_draws(self.concentration.expand(shape)).exp().to(self.concentration.dtype)
         # A draw that rounded to 0 would have no logarithm.
         return (drawn / self.rate.expand(shape)).clamp(min=finfo(self.rate.dtype).tiny)
 
@@ -144,7 +145,8 @@ class Dirichlet(Distribution):
 
     def rsample(self, sample_shape=()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return engine("_sample_dirichlet", "sampling from Dirichlet and Beta")(self.concentration.expand(shape))
+        # Gamma draws over their sum.
+        return log_gamma_draws(self.concentration.expand(shape)).softmax(-1).to(self.concentration.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

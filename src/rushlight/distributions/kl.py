@@ -9,6 +9,7 @@ import rushlight
 from rushlight import Tensor
 
 from .bernoulli import Bernoulli
+from .binomial import Binomial
 from .categorical import Categorical, OneHotCategorical
 from .counts import Geometric, Poisson
 from .distribution import Distribution
@@ -17,6 +18,7 @@ from .gamma import Beta, Dirichlet, Gamma
 from .heavy_tails import Cauchy, Gumbel, HalfNormal
 from .independent import Independent
 from .laplace import Laplace
+from .multivariate_normal import MultivariateNormal
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
@@ -192,6 +194,28 @@ def _(p, q):
 @register_kl(Beta, Beta)
 def _(p, q):
     return kl_divergence(p._dirichlet, q._dirichlet)
+
+
+@register_kl(Binomial, Binomial)
+def _(p, q):
+    if (p.total_count < q.total_count).any():
+        raise NotImplementedError("no KL divergence is known between Binomials where the second has more tries")
+    divergence = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return divergence.masked_fill(p.total_count > q.total_count, math.inf)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _(p, q):
+    if p.event_shape != q.event_shape:
+        raise ValueError(f"events of different shapes: {tuple(p.event_shape)} and {tuple(q.event_shape)}")
+    # Whitened by q: the trace of what remains of p's covariance, and the length of what remains between the means.
+    batch = rushlight.broadcast_shapes(p.batch_shape, q.batch_shape)
+    tril, other = (d.scale_tril.expand((*batch, -1, -1)) for d in (q, p))
+    white = rushlight.linalg.solve_triangular(tril, other, upper=False)
+    off = rushlight.linalg.solve_triangular(tril, (q.loc - p.loc).expand((*batch, -1)).unsqueeze(-1), upper=False)
+    logs = [d.diagonal(dim1=-2, dim2=-1).log().sum(-1) for d in (tril, other)]
+    square = white.pow(2).sum((-2, -1)) + off.pow(2).sum((-2, -1))
+    return logs[0] - logs[1] + 0.5 * (square - p.event_shape[0])
 
 
 @register_kl(Normal, Laplace)

@@ -1,13 +1,14 @@
-"""The log-normal distribution."""
+"""What a normal number becomes by an exponential and by a logistic function."""
 
 from __future__ import annotations
 
 from rushlight import Tensor
 
 from . import constraints
+from .independent import Independent
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
-from .transforms import ExpTransform
+from .transforms import ExpTransform, StickBreakingTransform
 
 
 class LogNormal(TransformedDistribution):
@@ -55,3 +56,37 @@ class LogNormal(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc
+
+
+class LogisticNormal(TransformedDistribution):
+    """Vectors of K probabilities made from K - 1 normal numbers by breaking a stick.
+
+    Args:
+        loc, scale: (..., K - 1), of the normal numbers.
+
+    >>> import rushlight as rl
+    >>> from rushlight.distributions import LogisticNormal
+    >>> LogisticNormal(rl.zeros(3), rl.ones(3)).sample().sum()
+    tensor(1.)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.simplex
+    base_dist: Independent
+
+    def __init__(self, loc, scale, validate_args: bool | None = None):
+        base = Normal(loc, scale, validate_args=validate_args)
+        if not base.batch_shape:
+            base = base.expand((1,))
+        super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
+
+    @property
+    def loc(self) -> Tensor:
+        return self.base_dist.base_dist.loc
+
+    @property
+    def scale(self) -> Tensor:
+        return self.base_dist.base_dist.scale
+
+    def expand(self, batch_shape, _instance=None):
+        return super().expand(batch_shape, self._get_checked_instance(LogisticNormal, _instance))

@@ -1,12 +1,16 @@
-"""The Pareto and Weibull distributions: powers of an exponentially distributed number and of its exponential."""
+"""Pareto, Weibull and inverse gamma distributions: powers of an exponentially distributed number, of its exponential,
+and of a gamma number."""
 
 from __future__ import annotations
+
+import math
 
 import rushlight
 from rushlight import Tensor
 
 from . import constraints
 from .exponential import Exponential
+from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform, PowerTransform
 from .utils import broadcast_all, engine, euler_constant
@@ -115,3 +119,52 @@ class Weibull(TransformedDistribution):
     def entropy(self) -> Tensor:
         inverse = self.concentration_reciprocal
         return euler_constant * (1 - inverse) + (self.scale * inverse).log() + 1
+
+
+class InverseGamma(TransformedDistribution):
+    """One over a gamma number.
+
+    Args:
+        concentration: the shape, positive.
+        rate: the scale of the result, positive: 1 / scale of the gamma number.
+
+    >>> import rushlight as rl
+    >>> from rushlight.distributions import InverseGamma
+    >>> InverseGamma(rl.tensor(3.0), rl.tensor(4.0)).mean
+    tensor(2.)
+    """
+
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.positive
+
+    def __init__(self, concentration, rate, validate_args: bool | None = None):
+        base = Gamma(concentration, rate, validate_args=validate_args)
+        super().__init__(base, PowerTransform(-rushlight.ones_like(base.rate)), validate_args=validate_args)
+
+    @property
+    def concentration(self) -> Tensor:
+        return self.base_dist.concentration
+
+    @property
+    def rate(self) -> Tensor:
+        return self.base_dist.rate
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.rate / (self.concentration - 1)).masked_fill(self.concentration <= 1, math.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self) -> Tensor:
+        a = self.concentration
+        return (self.rate.pow(2) / ((a - 1).pow(2) * (a - 2))).masked_fill(a <= 2, math.inf)
+
+    def expand(self, batch_shape, _instance=None):
+        return super().expand(batch_shape, self._get_checked_instance(InverseGamma, _instance))
+
+    def entropy(self) -> Tensor:
+        a = self.concentration
+        return a + self.rate.log() + rushlight.lgamma(a) - (1 + a) * rushlight.digamma(a)

@@ -24,7 +24,9 @@ __all__ = [
     "PowerTransform",
     "ReshapeTransform",
     "SigmoidTransform",
+    "SoftmaxTransform",
     "SoftplusTransform",
+    "StickBreakingTransform",
     "TanhTransform",
     "Transform",
     "identity_transform",
@@ -602,3 +604,73 @@ class AffineTransform(Transform):
         return all(bool((a == b).all()) if isinstance(a == b, Tensor) else a == b for a, b in pairs)
 
     __hash__ = Transform.__hash__
+
+
+class SoftmaxTransform(Transform):
+    """softmax(x) over the last dimension: probabilities. Not one to one, so that it has no determinant."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, SoftmaxTransform)
+
+    __hash__ = Transform.__hash__
+
+    def _call(self, x):
+        return x.softmax(-1)
+
+    def _inverse(self, y):
+        return y.log()
+
+    def with_cache(self, cache_size=1):
+        return SoftmaxTransform(cache_size)
+
+
+class StickBreakingTransform(Transform):
+    """K - 1 numbers to K probabilities: each takes its share, the sigmoid, of the stick that those before it left.
+
+    The numbers are shifted so that 0 everywhere gives equal probabilities (Stan's reference manual, "Unit simplex").
+    """
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+    bijective = True
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, StickBreakingTransform)
+
+    __hash__ = Transform.__hash__
+
+    def _shifted(self, x):
+        after = rushlight.arange(x.shape[-1], 0, -1, dtype=x.dtype, device=x.device)
+        return x - after.log()
+
+    def _call(self, x):
+        x = self._shifted(x)
+        left = (-softplus(x)).cumsum(-1)  # the logarithm of what is left after each
+        share = -softplus(-x)
+        before = rushlight.nn.functional.pad(left[..., :-1], (1, 0))
+        return rushlight.cat([share + before, left[..., -1:]], -1).exp()
+
+    def _inverse(self, y):
+        left = y.flip(-1).cumsum(-1).flip(-1)[..., 1:].clamp(min=finfo(y.dtype).tiny)
+        after = rushlight.arange(left.shape[-1], 0, -1, dtype=y.dtype, device=y.device)
+        return y[..., :-1].log() - left.log() + after.log()
+
+    def log_abs_det_jacobian(self, x, y):
+        # dy_i / dx_i is y_i times what of the stick the i-th did not take; the matrix is triangular.
+        return (y[..., :-1].log() - softplus(self._shifted(x))).sum(-1)
+
+    def forward_shape(self, shape):
+        if len(shape) < 1:
+            raise ValueError("StickBreakingTransform: a value needs at least one dimension; got ()")
+        return Size((*shape[:-1], shape[-1] + 1))
+
+    def inverse_shape(self, shape):
+        if len(shape) < 1:
+            raise ValueError("StickBreakingTransform: a value needs at least one dimension; got ()")
+        return Size((*shape[:-1], shape[-1] - 1))
+
+    def with_cache(self, cache_size=1):
+        return StickBreakingTransform(cache_size)
