@@ -35,6 +35,14 @@ ANSWERS = [
     ("cuda.nvtx.range_push('x')", 0),
     ("cuda.OutOfMemoryError is lib.OutOfMemoryError", True),
     ("backends.cudnn.is_available()", False),
+    ("lib.complex64.is_complex, lib.complex64.is_floating_point, lib.complex64.itemsize", (True, False, 8)),
+    ("lib.float8_e5m2.is_complex, lib.float8_e5m2.is_floating_point, lib.float8_e5m2.itemsize", (False, True, 1)),
+    ("lib.ones(1).dtype in (lib.complex32, lib.complex64, lib.complex128, lib.float8_e4m3fn)", False),
+    (
+        "lib.complex64 == lib.complex128, lib.cfloat is lib.complex64, lib.cdouble is lib.complex128",
+        (False, True, True),
+    ),
+    ("lib.complex64.__class__ is lib.dtype, repr(lib.complex64)", (True, "torch.complex64")),
     ("backends.cudnn.version()", None),
     ("backends.cudnn.enabled", True),
     ("backends.cudnn.deterministic", False),
@@ -126,6 +134,16 @@ def test_what_needs_a_device_says_why_there_is_none(call):
     with pytest.raises(RuntimeError, match=CPU_ONLY) as caught:
         eval(f"lib.{call}", {"lib": rl})
     assert "\n  hint: " in str(caught.value)
+
+
+@pytest.mark.parametrize("call", ["zeros(2, dtype=d)", "tensor([1], dtype=d)", "ones(1).to(d)", "ones(1).type(d)",
+                                  "ones(2).view(d)", "ones(2).sum(dtype=d)", "finfo(d)", "iinfo(d)"])  # fmt: skip
+@pytest.mark.parametrize("name", ["complex64", "complex128", "float8_e4m3fn"])
+def test_dtypes_that_are_names_only(name, call):
+    with pytest.raises(NotImplementedError, match=f"{name}"):
+        eval(f"lib.{call}", {"lib": rl, "d": getattr(rl, name)})
+    dtype = getattr(rl, name)
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
 
 
 def test_contexts_that_change_nothing():

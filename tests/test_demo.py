@@ -18,7 +18,8 @@ pytest.importorskip("PIL")
 
 from rushlight.demo import train  # noqa: E402
 
-OPTIONS = {"epochs": 2, "batch_size": 64, "device": "cpu", "seed": 3, "data": None, "data_dir": None, "resume": False}
+OPTIONS = {"epochs": 2, "batch_size": 64, "device": "cpu", "seed": 3, "data": None, "data_dir": None, "resume": False,
+           "safetensors": False}  # fmt: skip
 
 
 def command(*arguments, **options):
@@ -103,6 +104,19 @@ def test_other_options_are_not_mixed_in(run, capsys):
     assert run("a", resume=True, seed=4) == 1
     said = capsys.readouterr().err
     assert "--seed is 4, but the checkpoint was trained with 3" in said and "hint" in said
+
+
+def test_safetensors(run, tmp_path, capsys):
+    """With training or, later, from the checkpoint of a run that is done: the same weights."""
+    safetensors = pytest.importorskip("safetensors.numpy")
+    assert run("a", epochs=1, safetensors=True) == 0
+    assert "wrote checkpoint.pt, model.safetensors, curves.png and" in capsys.readouterr().out
+    written = tmp_path / "a" / "model.safetensors"
+    assert {name: value.tolist() for name, value in safetensors.load_file(written).items()} == weights(tmp_path / "a")
+    before = written.read_bytes()
+    written.unlink()
+    assert run("a", resume=True, safetensors=True) == 0
+    assert written.read_bytes() == before and not list((tmp_path / "a").glob("*.part"))
 
 
 def test_nothing_to_resume(run, capsys):

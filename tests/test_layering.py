@@ -36,7 +36,12 @@ PACKAGE_LAYERS = {
     "backends": {"core", "backends"},
     "multiprocessing": {"core", "multiprocessing"},
     "compat": {"core", "compat"},
-    "distributions": {"core", "autograd", "nn", "distributions"},  # autograd: gamma draws have a derivative of their own
+    "distributions": {
+        "core",
+        "autograd",
+        "nn",
+        "distributions",
+    },  # autograd: gamma draws have a derivative of their own
     "nn": {"core", "_composites", "autograd", "utils", "nn"},
     "optim": {"core", "_composites", "autograd", "utils", "optim", "nn"},  # nn: swa_utils averages Modules
     "profiler": {"core", "autograd", "profiler"},

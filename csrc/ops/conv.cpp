@@ -1,6 +1,7 @@
 // Convolutions as users call them: what fits what, and the output's size.
 #include "base/size_math.h"
 #include "ops/convolution.h"
+#include "ops/layers.h"
 #include "ops/registry.h"
 
 namespace rushlight {
@@ -229,4 +230,10 @@ RL_BIND(ConvTranspose<3>, function)
 
 }  // namespace
 }  // namespace ops
+
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntSpan stride, IntSpan padding,
+              IntSpan dilation, int64_t groups) {
+  return apply<ops::Conv<2>>(input, weight, bias, stride, padding, dilation, groups);
+}
+
 }  // namespace rushlight

@@ -2,6 +2,7 @@
 #include "base/size_math.h"
 #include "base/unlocked.h"
 #include "kernels/cpu/pool2d.h"
+#include "ops/layers.h"
 #include "ops/pool_boxes.h"
 #include "ops/registry.h"
 
@@ -338,4 +339,10 @@ RL_BIND(AvgPool2d, function)
 
 }  // namespace
 }  // namespace ops
+
+Tensor max_pool2d(const Tensor& input, IntSpan kernel_size, IntSpan stride, IntSpan padding) {
+  return apply<ops::MaxPool2d>(input, kernel_size, ops::OptInts(stride.empty() ? kernel_size : stride), padding,
+                               IntSpan({1, 1}), false);
+}
+
 }  // namespace rushlight

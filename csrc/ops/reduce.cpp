@@ -1,6 +1,7 @@
 // Sums, products, extrema and truth over dimensions.
 #include "ops/reduce.h"
 
+#include "ops/layers.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
 
@@ -379,6 +380,7 @@ Tensor prod(const Tensor& t, int64_t dim, bool keepdim) {
 }
 Tensor amax(const Tensor& t, IntSpan dims, bool keepdim) { return apply<ops::Amax<true>>(t, dims, keepdim); }
 Tensor amin(const Tensor& t, IntSpan dims, bool keepdim) { return apply<ops::Amax<false>>(t, dims, keepdim); }
+Tensor argmax(const Tensor& input, OptInt dim, bool keepdim) { return apply<ops::Argmax<true>>(input, dim, keepdim); }
 Tensor any(const Tensor& t) { return apply<ops::Any>(t); }
 Tensor all(const Tensor& t) { return apply<ops::All>(t); }
 

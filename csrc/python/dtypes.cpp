@@ -6,8 +6,20 @@
 namespace rushlight::python {
 namespace {
 
+// A dtype that programs name (is x.dtype complex64?) and that no tensor has.
+struct NamedOnly {
+  const char* name;
+  int itemsize;
+  bool complex;
+};
+constexpr NamedOnly kNamedOnly[] = {
+    {"complex32", 4, true},        {"complex64", 8, true},    {"complex128", 16, true},     {"float8_e4m3fn", 1, false},
+    {"float8_e4m3fnuz", 1, false}, {"float8_e5m2", 1, false}, {"float8_e5m2fnuz", 1, false}};
+
 struct DTypeObject {
   DType dtype;
+  const NamedOnly* other = nullptr;  // then it is that one
+  const char* name() const { return other ? other->name : rushlight::name(dtype); }
 };
 struct DeviceObject {
   Device device;
@@ -43,22 +55,26 @@ std::string str(Device d) { return detail::concat(d); }
 
 void make_dtype_types(nb::module_& m) {
   nb::class_<DTypeObject>(m, "dtype")
-      .def("__repr__", [](const DTypeObject& d) { return std::string("torch.") + name(d.dtype); })
-      .def("__reduce__", [](const DTypeObject& d) { return nb::str(name(d.dtype)); })
-      .def("__hash__", [](const DTypeObject& d) { return size_t(d.dtype) * 7919 + 17; })
+      .def("__repr__", [](const DTypeObject& d) { return std::string("torch.") + d.name(); })
+      .def("__reduce__", [](const DTypeObject& d) { return nb::str(d.name()); })
+      .def("__hash__",
+           [](const DTypeObject& d) {
+             return (d.other ? kDTypes + size_t(d.other - kNamedOnly) : size_t(d.dtype)) * 7919 + 17;
+           })
       .def("__deepcopy__", [](nb::object self, nb::object) { return self; })
       .def("__copy__", [](nb::object self) { return self; })
-      .def_prop_ro("itemsize", [](const DTypeObject& d) { return itemsize(d.dtype); })
-      .def_prop_ro("is_floating_point", [](const DTypeObject& d) { return is_floating(d.dtype); })
-      .def_prop_ro("is_complex", [](const DTypeObject&) { return false; })
-      .def_prop_ro("is_signed", [](const DTypeObject& d) { return is_signed(d.dtype); })
-      .def_prop_ro("_name", [](const DTypeObject& d) { return name(d.dtype); })
-      .def_prop_ro("_number", [](const DTypeObject& d) { return int(d.dtype); });
+      .def_prop_ro("itemsize", [](const DTypeObject& d) { return d.other ? d.other->itemsize : itemsize(d.dtype); })
+      .def_prop_ro("is_floating_point",
+                   [](const DTypeObject& d) { return d.other ? !d.other->complex : is_floating(d.dtype); })
+      .def_prop_ro("is_complex", [](const DTypeObject& d) { return d.other && d.other->complex; })
+      .def_prop_ro("is_signed", [](const DTypeObject& d) { return d.other || is_signed(d.dtype); })
+      .def_prop_ro("_name", [](const DTypeObject& d) { return d.name(); });
   for (int i = 0; i < kDTypes; i++) {
     nb::object o = nb::cast(DTypeObject{DType(i)});
     m.attr(name(DType(i))) = o;
     dtype_objects[i] = o.release().ptr();
   }
+  for (const NamedOnly& other : kNamedOnly) m.attr(other.name) = nb::cast(DTypeObject{DType::Float32, &other});
   nb::class_<DeviceObject>(m, "device")
       .def(
           "__init__",
@@ -108,6 +124,9 @@ bool to_dtype(PyObject* o, DType& d) {
       d = DType(i);
       return true;
     }
+  if (nb::isinstance<DTypeObject>(nb::handle(o)))
+    fail(ErrorKind::NotImplemented, "there are no tensors of ", nb::cast<DTypeObject&>(nb::handle(o)).name(),
+         hint("use float32; docs/differences.md lists what Rushlight does not have of PyTorch"));
   if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) d = DType::Float64;
   else if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) d = DType::Int64;
   else if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) d = DType::Bool;

@@ -93,6 +93,9 @@ int64 = long = _C.int64
 int32 = int = _C.int32
 int16 = short = _C.int16
 bool = _C.bool
+complex32 = chalf = _C.complex32  # named only: no tensor has these
+complex64 = cfloat = _C.complex64
+complex128 = cdouble = _C.complex128
 
 newaxis = None
 

@@ -152,7 +152,8 @@ def from_numpy(array) -> Tensor:
 
 @overridable
 def as_tensor(data, dtype=None, device=None) -> Tensor:
-    """``data`` as a tensor, sharing its memory where that is possible; history is kept.
+    """``data`` as a tensor, sharing its memory where that is possible; history is kept. A storage's bytes are taken as
+    they are, as elements of ``dtype``.
 
     >>> import rushlight as rl
     >>> x = rl.ones(2)
@@ -168,7 +169,15 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     elif hasattr(data, "__dlpack__"):
         result = from_dlpack(data)
     else:
-        return tensor(data, dtype=dtype, device=device)
+        from .storage import is_storage
+
+        if not is_storage(data):
+            return tensor(data, dtype=dtype, device=device)
+        result = data._as(_C.uint8)
+        if dtype is not None:
+            if result.data_ptr() % dtype.itemsize:  # elements have to be aligned
+                result = result.clone()
+            result = result.view(dtype)
     if dtype is not None:
         result = result.to(dtype)
     return result if device is None else result.to(device)

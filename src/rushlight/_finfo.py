@@ -89,4 +89,6 @@ def _as_dtype(name: str, kind) -> _C.dtype:
     kind = {float: _C.float64, int: _C.int64, bool: _C.bool}.get(kind, kind)
     if not isinstance(kind, _C.dtype):
         raise TypeError(f"{name}: expects a dtype, not {kind!r}")
+    if kind.is_complex or kind.itemsize == 1 and kind.is_floating_point:
+        raise NotImplementedError(f"{name}: {kind} is only a name; no tensor has that dtype")
     return kind

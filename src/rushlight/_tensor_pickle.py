@@ -196,9 +196,7 @@ class StorageName:
 
 
 STORAGE_NAMES: dict[str, StorageName] = {
-    f"torch.{name}": StorageName("torch", name, getattr(rushlight, kind))
-    for kind, name in _DTYPES.items()
-    if hasattr(rushlight, kind)
+    f"torch.{name}": StorageName("torch", name, getattr(rushlight, kind)) for kind, name in _DTYPES.items()
 }
 UNTYPED = StorageName("torch.storage", "UntypedStorage", None)
 STORAGE_NAMES.update({"torch.storage.UntypedStorage": UNTYPED, "torch.UntypedStorage": UNTYPED})

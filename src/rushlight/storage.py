@@ -28,6 +28,10 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def untyped(self) -> UntypedStorage:
+        """The memory as bytes: this."""
+        return self
+
     @property
     def device(self):
         """Where the bytes are."""
@@ -48,7 +52,49 @@ class UntypedStorage:
         whole = base.as_strided((self.nbytes() // base.element_size(),), (1,), 0)
         return whole if whole.dtype == dtype else whole.view(dtype)
 
+    @classmethod
+    def from_file(cls, filename, shared=False, nbytes=0):
+        """The first bytes of a file, read when they are first touched.
+
+        Args:
+            filename: the file's path.
+            shared: whether writing to the memory changes the file; this makes or lengthens the file where need be.
+            nbytes: how many bytes; all of them unless given.
+
+        Raises:
+            RuntimeError: the file is shorter than `nbytes`, or cannot be opened.
+        """
+        import mmap
+        import os
+
+        try:
+            with open(filename, ("r+b" if os.path.exists(filename) else "w+b") if shared else "rb") as file:
+                length = os.fstat(file.fileno()).st_size
+                count = nbytes or length
+                if shared and length < count:
+                    file.truncate(count)
+                    length = count
+                if length < count or count < 0:
+                    raise RuntimeError(f"from_file: {filename} has {length} bytes, not {count}")
+                if count == 0:
+                    return cls(0)
+                access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+                mapping = mmap.mmap(file.fileno(), count, access=access)
+        except OSError as error:
+            raise RuntimeError(f"from_file: {error}") from error
+        from ._creation import frombuffer
+
+        return cls(frombuffer(mapping, dtype=_C.uint8))
+
     def __getitem__(self, index):
+        """One byte as an integer; of a slice a storage over the same memory."""
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise RuntimeError(f"a slice of a storage has step 1, got {index.step}")
+            from ._creation import from_numpy
+
+            # Over an array, so that it begins where the slice does.
+            return UntypedStorage(from_numpy(self._as(_C.uint8).numpy()[index]))
         return self._as(_C.uint8)[index].item()
 
     def tolist(self) -> list:

@@ -76,7 +76,7 @@ def network() -> nn.Module:
 def run(args: argparse.Namespace) -> int:
     """The command; gives the exit status."""
     try:
-        _require_extras()
+        _require_extras(args.safetensors)
         out = pathlib.Path(args.out)
         saved = _load(out / "checkpoint.pt") if args.resume else None
         config = _config(args, saved)
@@ -99,6 +99,7 @@ class Demo:
 
     def __init__(self, config: Config, args: argparse.Namespace, out: pathlib.Path, saved: dict[str, Any] | None):
         self.config, self.out, self.color = config, out, sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        self.safetensors = args.safetensors
         rl.manual_seed(config.seed)
         self.device = _device(args.device)
         try:
@@ -232,7 +233,11 @@ class Demo:
         print(confusion(targets, read, self.classes))
         pictures.curves(self.out / "curves.png", self.progress.step_losses, self.progress.epochs, self.config.data)
         pictures.predictions(self.out / "predictions.png", self.test_set.data.numpy(), targets, read, self.classes)
-        print(f"\nwrote checkpoint.pt, curves.png and predictions.png to {self.out}{os.sep}")
+        written = ["checkpoint.pt", "curves.png", "predictions.png"]
+        if self.safetensors:
+            written.insert(1, "model.safetensors")
+            export(self.model, self.config.data, self.out / written[1])
+        print(f"\nwrote {', '.join(written[:-1])} and {written[-1]} to {self.out}{os.sep}")
 
     def _save(self) -> None:
         checkpoint = {
@@ -248,6 +253,17 @@ class Demo:
 
     def _bold(self, text: str) -> str:
         return f"\033[1m{text}\033[0m" if self.color else text
+
+
+def export(model: nn.Module, data: str, path: pathlib.Path) -> None:
+    """Writes the weights, by the names of the state_dict, and what images of that data are normalized by."""
+    from safetensors.numpy import save_file
+
+    mean, std = STATISTICS[data]
+    weights = {name: value.cpu().numpy() for name, value in model.state_dict().items()}
+    beside = path.with_suffix(".part")
+    save_file(weights, beside, {"format": "pt", "mean": str(mean), "std": str(std)})
+    os.replace(beside, path)  # as save does: the old or the new file, never half of one
 
 
 def datasets(name: str, data_dir: str | None) -> tuple[Any, Any]:
@@ -344,8 +360,12 @@ def _load(path: pathlib.Path) -> dict[str, Any]:
     return saved
 
 
-def _require_extras() -> None:
+def _require_extras(safetensors: bool) -> None:
     missing = [name for name in ("PIL", "matplotlib", "tqdm") if importlib.util.find_spec(name) is None]
     if missing:
         names = ", ".join("pillow" if name == "PIL" else name for name in missing)
         raise DemoError(f"the demo needs {names}, not installed here\n  hint: pip install 'rushlight[demo]'")
+    if safetensors and importlib.util.find_spec("safetensors") is None:
+        raise DemoError(
+            "--safetensors needs safetensors, not installed here\n  hint: pip install 'rushlight[safetensors]'"
+        )
