@@ -1,4 +1,4 @@
-"""The graph is made anew by every step: by Python's own control flow, under its debugger, for sequences of any length."""
+"""Every step makes its graph anew: by Python's own control flow, under its debugger, for sequences of any length."""
 
 from __future__ import annotations
 
