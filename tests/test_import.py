@@ -5,14 +5,14 @@ import statistics
 import subprocess
 import sys
 
-LIMIT = 0.100  # seconds beyond Python's own start
+LIMIT = 0.100  # seconds of the processor beyond Python's own start
 LEFT_OUT = {"numpy", "inspect", "multiprocessing", "PIL", "torch", "scipy", "matplotlib"}
 CODE = """
 import sys, time
 before = set(sys.modules)
-start = time.perf_counter()
+start = time.process_time()  # what it costs, whatever else the machine does
 import rushlight
-seconds = time.perf_counter() - start
+seconds = time.process_time() - start
 import json
 print(json.dumps({"seconds": seconds, "modules": sorted(set(sys.modules) - before)}))
 """
@@ -35,9 +35,5 @@ def test_what_is_imported_later_is_listed():
 
 
 def test_import_is_quick():
-    medians = []
-    for _ in range(4):  # the suite runs on every core, so give a busy machine another chance
-        medians.append(statistics.median(cold_import()["seconds"] for _ in range(5)))
-        if medians[-1] <= LIMIT:
-            return
-    assert min(medians) <= LIMIT, f"import rushlight took {min(medians) * 1000:.0f} ms; the limit is {LIMIT * 1000:.0f}"
+    seconds = statistics.median(cold_import()["seconds"] for _ in range(5))
+    assert seconds <= LIMIT, f"import rushlight took {seconds * 1000:.0f} ms; the limit is {LIMIT * 1000:.0f}"
