@@ -42,7 +42,7 @@ PACKAGE_LAYERS = {
         "nn",
         "distributions",
     },  # autograd: gamma draws have a derivative of their own
-    "nn": {"core", "_composites", "autograd", "utils", "nn"},
+    "nn": {"core", "_composites", "autograd", "backends", "utils", "nn"},  # backends: the switches of attention
     "optim": {"core", "_composites", "autograd", "utils", "optim", "nn"},  # nn: swa_utils averages Modules
     "profiler": {"core", "autograd", "profiler"},
     "func": {"core", "nn", "func"},  # nn: functional_call calls Modules

@@ -245,6 +245,14 @@ __getattr__, __dir__ = lazily(
         **{f"{name}Tensor": f"_tensor_types:{name}Tensor" for name in _TENSOR_TYPES},
         "typename": "_tensor_types:typename",
         "is_storage": "storage:is_storage",
+        **{
+            f"{name}_window": f"_windows:{name}_window"
+            for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
+        },
+        **{
+            f"{name}_window": f"_windows:{name}_window"
+            for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
+        },
         "finfo": "_finfo:finfo",
         "iinfo": "_finfo:iinfo",
         "compile": "compiler:compile",

@@ -49,8 +49,12 @@ def test_structured():
     weight = nn.init.dirac_(rl.empty(2, 2, 3, 3))
     assert nn.functional.conv2d(x, weight, padding=1).tolist() == x.tolist()
     assert int((nn.init.sparse_(rl.empty(10, 4), 0.3) == 0).sum()) == 12
-    with pytest.raises(NotImplementedError, match="hint"):
-        nn.init.orthogonal_(rl.empty(2, 2))
+    for shape in ((3, 3), (2, 5), (5, 2, 2), (7, 1)):
+        w = nn.init.orthogonal_(rl.empty(shape, dtype=rl.float64), gain=2).flatten(1)
+        product = w @ w.T if w.shape[0] <= w.shape[1] else w.T @ w
+        assert rl.allclose(product, 4 * rl.eye(len(product), dtype=rl.float64))
+    with pytest.raises(ValueError, match="two or more"):
+        nn.init.orthogonal_(rl.empty(3))
     with pytest.warns(UserWarning, match="no-op"):
         nn.init.kaiming_uniform_(rl.empty(0, 3))
 

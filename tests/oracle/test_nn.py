@@ -298,6 +298,10 @@ INITS = [
     ("kaiming_uniform_", (5, 7, 2), {"mode": "fan_out", "nonlinearity": "relu"}),
     ("kaiming_normal_", (5, 7), {"nonlinearity": "tanh"}),
     ("sparse_", (5, 7), {"sparsity": 0.3}),
+    ("orthogonal_", (5, 5), {}),
+    ("orthogonal_", (3, 7), {"gain": 2}),
+    ("orthogonal_", (7, 2, 2), {}),
+    ("orthogonal_", (0, 2), {}),
 ]
 
 
@@ -310,7 +314,7 @@ def test_init(name, shape, options):
         result = getattr(package.nn.init, name)(t, **options)
         assert result is t
         results.append(t.numpy())
-    exact = "normal" not in name and name != "sparse_"
+    exact = "normal" not in name and name not in ("sparse_", "orthogonal_")
     np.testing.assert_allclose(*results, rtol=0 if exact else 2e-6, atol=0 if exact else 5e-6)
 
 

@@ -120,6 +120,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     globals(),
     {
+        "functional": "functional",
         "gradcheck": "gradcheck:gradcheck",
         "gradgradcheck": "gradcheck:gradgradcheck",
         "Variable": "variable:Variable",

@@ -296,10 +296,32 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
 
 
 def orthogonal_(tensor, gain=1, generator=None):
-    """Not supported yet: it needs the QR decomposition."""
-    raise NotImplementedError(
-        "orthogonal_ needs linalg.qr, which is not there yet\n  hint: xavier_uniform_ serves as well for most layers"
-    )
+    """Fills a matrix with orthonormal rows or columns, whichever are fewer, times the gain (Saxe et al. 2013).
+
+    Of more dimensions, all but the first are taken as one.
+
+    Raises:
+        ValueError: fewer than two dimensions.
+
+    Example:
+        >>> import rushlight as rl
+        >>> w = rl.nn.init.orthogonal_(rl.empty(3, 2, 2))
+        >>> rl.allclose(w.flatten(1) @ w.flatten(1).T, rl.eye(3), atol=1e-6)
+        True
+    """
+    if tensor.dim() < 2:
+        raise ValueError(f"orthogonal_ takes a tensor of two or more dimensions, got shape {tuple(tensor.shape)}")
+    if tensor.numel() == 0:
+        return tensor
+    with rl.no_grad():
+        rows = tensor.shape[0]
+        columns = tensor.numel() // rows
+        normal = tensor.new_empty((rows, columns)).normal_(generator=generator)
+        wide = rows < columns
+        q, r = rl.linalg.qr(normal.T if wide else normal)
+        q = q * r.diagonal().sign()  # makes q uniform over all orthogonal matrices (Mezzadri 2006)
+        tensor.copy_((q.T if wide else q).reshape(tensor.shape)).mul_(gain)
+    return tensor
 
 
 def sparse_(tensor, sparsity, std=0.01, generator=None):
