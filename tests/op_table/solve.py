@@ -232,9 +232,12 @@ SOLVE = [
         **SYMMETRIC,
     ),
     Op("cholesky_solve", cholesky_solve_samples, cholesky_solve_ref, method=True, **SINGLE).but(
-        errors=wrong((RuntimeError, (2,), (2, 2)), (RuntimeError, (3, 2), (2, 2)))
+        errors=wrong((RuntimeError, (2,), (2, 2)), (RuntimeError, (3, 2), (2, 2))),
+        triangle=lambda sample: (1, len(sample.args) > 2),
     ),
-    Op("cholesky_inverse", squares(factor), cholesky_inverse_ref, method=True, **SINGLE),
+    Op("cholesky_inverse", squares(factor), cholesky_inverse_ref, method=True, **SINGLE).but(
+        triangle=lambda sample: (0, False), out_strides=False
+    ),
     Op("linalg.lu", squares(matrix), lu_ref, registered=("linalg_lu", "linalg_lu_factor_ex"), **SINGLE),
     Op("linalg.matrix_exp", squares(lambda g, *s: g(*s, low=-1, high=1)), scipy.linalg.expm, grad=True, **LAYOUTS).but(
         registered=("linalg_matrix_exp",), errors=matrix_errors, gradgrad=False
@@ -246,7 +249,7 @@ SOLVE = [
         errors=wrong((RuntimeError, (2, 3), 2))
     ),
     Op("matrix_power", power_samples, np.linalg.matrix_power, method=True, **SINGLE),
-    Op("linalg.qr", tall, qr_ref, registered=("linalg_qr",), gradgrad=False, **SINGLE),
+    Op("linalg.qr", tall, qr_ref, registered=("linalg_qr",), gradgrad=False, **SINGLE).but(out_strides=False),
     Op("linalg.eigvalsh", symmetric, eigvalsh_ref, registered=("linalg_eigh",), **SYMMETRIC),
     Op("linalg.svdvals", tall, lambda a: np.linalg.svd(a, compute_uv=False), registered=("linalg_svd",), **SINGLE),
     Op("linalg.pinv", tall, np.linalg.pinv, out=True, **LAYOUTS),

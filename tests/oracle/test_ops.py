@@ -134,10 +134,18 @@ def test_gradient_like_pytorch(op: Op, dtype: str) -> None:
         assert describe(ours, result) == describe(theirs, expected), what
         assert actual is not None and len(actual) == len(wanted), what
 
+        def read_only(gradients: Any, op: Op = op, sample: Sample = sample) -> Any:
+            """PyTorch's, without those of elements that are never read."""
+            if op.triangle is None:
+                return gradients
+            which, upper = op.triangle(sample)
+            return [(g.triu() if upper else g.tril()) if i == which else g for i, g in enumerate(gradients)]
+
         def exact(sample: Sample = sample) -> Any:
             call = Call(torch, widened(sample), requires_grad=True)
-            return gradients(torch, call, run(torch, op, call), dtype)
+            return read_only(gradients(torch, call, run(torch, op, call), dtype))
 
+        wanted = read_only(wanted)
         close(actual, wanted, f"gradient of {what}", exact)
         for a, e in zip(actual, wanted, strict=True):
             assert (a is None) == (e is None) and (a is None or a.dtype == getattr(rushlight, dtype_name(e.dtype)))
@@ -219,7 +227,8 @@ def test_out_like_pytorch(op: Op) -> None:
                     except Exception as raised:
                         seen.append((type(raised), None))
                     else:
-                        seen.append((describe(call, tuple(out)), out))
+                        facts = describe(call, tuple(out))
+                        seen.append((facts if op.out_strides else [f[:2] for f in facts], out))
                 assert seen[0][0] == seen[1][0], f"{op.id}{sample}"
                 if seen[1][1] is not None and "empty" not in op.name:
                     close(
