@@ -90,3 +90,10 @@ def test_repaired_wheel_runs_without_a_compiler(tmp_path):
     assert not any(shutil.which(name, path=bare["PATH"]) for name in ("cc", "c++", "gcc", "g++", "clang"))
     said = call(fresh / "rushlight", "demo", "--epochs", "1", cwd=tmp_path, env=bare)
     assert "test accuracy" in said and (tmp_path / "rushlight-demo" / "predictions.png").exists()
+
+    (tmp_path / "program.py").write_text(
+        "import subprocess, sys, torch\n"
+        "subprocess.run([sys.executable, '-c', 'import torch; print(torch.nn.__name__)'], check=True)\n"
+        "print(torch.ones(2).sum().item())\n"
+    )
+    assert call(fresh / "rushlight", "run", "program.py", cwd=tmp_path, env=bare).split() == ["rushlight.nn", "2.0"]

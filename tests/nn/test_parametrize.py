@@ -236,9 +236,43 @@ def test_hooks_come_and_go(put, take):
         norm_hooks.SpectralNorm("weight", 0, 0, 1e-12)
 
 
-def test_orthogonal_says_why_not():
-    with pytest.raises(NotImplementedError, match="orthogonal.*linalg.*\n  hint"):
-        parametrizations.orthogonal(nn.Linear(2, 2))
+@pytest.mark.parametrize("kind", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5), (2, 4, 3)])
+@pytest.mark.parametrize("based", [True, False])
+def test_orthogonal(kind, shape, based):
+    """The weight stays orthogonal under a step of the optimizer, and gradcheck agrees with how."""
+    rl.manual_seed(0)
+    module = nn.Module()
+    module.weight = nn.Parameter(rl.randn(shape, dtype=rl.float64))
+    parametrizations.orthogonal(module, "weight", kind, use_trivialization=based)
+    free = module.parametrizations.weight.original
+    for _ in range(2):
+        w = module.weight
+        product = w @ w.mT if shape[-2] < shape[-1] else w.mT @ w
+        assert rl.allclose(product, rl.eye(min(shape[-2:]), dtype=rl.float64).expand_as(product))
+        (w**3).sum().backward()
+        with rl.no_grad():
+            free -= 0.1 * free.grad
+    if kind != "householder":  # whose signs on the diagonal have no derivative
+        assert rl.autograd.gradcheck(module.parametrizations.weight[0], (free.detach().requires_grad_(),))
+    if based or kind == "householder":
+        given = w.detach().flip(-1)
+        module.weight = given
+        assert rl.allclose(module.weight, given)
+    else:
+        with pytest.raises(NotImplementedError, match=f"{kind} cannot be assigned.*\n  hint"):
+            module.weight = w.detach()
+    with pytest.raises(ValueError, match="has shape"):
+        module.weight = rl.zeros(9, 9)
+
+
+def test_orthogonal_refuses():
+    with pytest.raises(ValueError, match="no parameter or buffer named 'w'"):
+        parametrizations.orthogonal(nn.Linear(2, 2), "w")
+    with pytest.raises(ValueError, match=r"'bias' has shape \(2,\)"):
+        parametrizations.orthogonal(nn.Linear(2, 2), "bias")
+    with pytest.raises(ValueError, match="got 'odd'"):
+        parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map="odd")
 
 
 def test_functional_call():

@@ -146,8 +146,8 @@ class Op:
     errors: calls that must raise, given a ``Gen``.
     registered: names under which the engine registers the operation, when not the last part of ``name``.
     rtol, atol: tolerances against the reference by dtype name, where the usual ones are too tight.
-    triangle: of a sample, which array is read in one triangle only, and whether in the upper. Ours has no gradient in the
-        other, where PyTorch may have one.
+    triangle: of a sample, which array is read in one triangle only, and whether in the upper. We have no gradient in
+        the other, where PyTorch may have one.
     out_strides: whether an out= that is resized has PyTorch's strides (see docs/differences.md).
     layouts: whether samples may be given in other memory layouts ("expanded" repeats the first slice).
     """

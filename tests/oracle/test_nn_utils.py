@@ -1,5 +1,6 @@
 """nn.utils' parametrizations beside PyTorch's: values, gradients, state, random numbers, errors."""
 
+import math
 import warnings
 
 import numpy as np
@@ -165,3 +166,32 @@ def test_pruning(layer, seed):
         assert list(ours) == list(theirs)
         for key, value in theirs.items():
             np.testing.assert_allclose(ours[key], value, rtol=1e-5, atol=1e-6, err_msg=key)
+
+
+@pytest.mark.parametrize("kind", [None, "matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5), (2, 4, 3)])
+@pytest.mark.parametrize("based", [True, False])
+def test_orthogonal(kind, shape, based):
+    results = []
+    for lib in (torch, rl):
+        lib.manual_seed(0)
+        module = lib.nn.Module()
+        module.weight = lib.nn.Parameter(lib.randn(*shape, dtype=lib.float64))
+        lib.nn.utils.parametrizations.orthogonal(module, "weight", kind, use_trivialization=based)
+        free = module.parametrizations.weight.original
+        seen = [module.weight.detach().numpy().copy()]
+        with lib.no_grad():
+            step = lib.linspace(-0.3, 0.3, math.prod(shape), dtype=lib.float64).reshape(shape)
+            free.add_(step.tril(-1) if shape[-2] >= shape[-1] else step.triu(1))
+        (module.weight**3).sum().backward()
+        seen += [module.weight.detach().numpy().copy(), free.grad.numpy().copy()]
+        try:
+            module.weight = module.weight.detach().clone()
+        except NotImplementedError:
+            seen.append(np.zeros(0))
+        else:
+            seen.append(module.weight.detach().numpy().copy())
+        results.append((sorted(module.state_dict()), seen))
+    assert results[0][0] == results[1][0]
+    for want, got in zip(results[0][1], results[1][1], strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)

@@ -1,8 +1,6 @@
-"""Parametrizations that are in use: weight and spectral normalization."""
+"""Parametrizations that are in use: weight and spectral normalization, and orthogonal weights."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import rushlight as rl
 
@@ -152,13 +150,132 @@ def spectral_norm(
     return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
 
 
-def orthogonal(module: Module, name: str = "weight", *args: Any, **kwargs: Any) -> Module:
-    """Not there: needs decompositions of linear algebra.
+class _Orthogonal(Module):
+    """A free matrix to one with orthonormal columns, or rows where these are fewer; base @ that, if there is a base."""
+
+    base: Tensor | None
+
+    def __init__(self, weight: Tensor, orthogonal_map: str, use_trivialization: bool) -> None:
+        super().__init__()
+        self.orthogonal_map = orthogonal_map
+        self.shape = weight.shape
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = x.shape[-2] < x.shape[-1]
+        x = x.mT if wide else x
+        rows, columns = x.shape[-2:]
+        if self.orthogonal_map == "householder":
+            q = _product_of_reflections(x.tril(-1)) * x.diagonal(dim1=-2, dim2=-1).trunc().unsqueeze(-2)
+        else:
+            lower = F.pad(x.tril(), (0, rows - columns))
+            skew = lower - lower.mT
+            if self.orthogonal_map == "matrix_exp":
+                q = rl.matrix_exp(skew)
+            else:
+                one = rl.eye(rows, dtype=x.dtype, device=x.device)
+                q = rl.linalg.solve(one - 0.5 * skew, one + 0.5 * skew)
+            q = q[..., :columns]
+        if getattr(self, "base", None) is not None:
+            q = self.base @ q
+        return q.mT if wide else q
+
+    def right_inverse(self, weight: Tensor) -> Tensor:
+        if weight.shape != self.shape:
+            raise ValueError(f"orthogonal: the weight has shape {tuple(self.shape)}, not {tuple(weight.shape)}")
+        wide = weight.shape[-2] < weight.shape[-1]
+        with rl.no_grad():
+            tall = weight.mT if wide else weight
+            if hasattr(self, "base"):
+                more = tall.shape[-2] - tall.shape[-1]
+                if more or not _is_orthogonal(tall):
+                    free = rl.randn(*tall.shape[:-1], more, dtype=tall.dtype, device=tall.device)
+                    q, r = rl.linalg.qr(rl.cat([tall, free], -1))
+                    tall = q * r.diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)
+                self.base = tall.clone()
+                # What any of the maps takes to the identity.
+                return -rl.eye(*weight.shape[-2:], dtype=weight.dtype, device=weight.device).expand(self.shape).clone()
+            if self.orthogonal_map != "householder":
+                raise NotImplementedError(
+                    f"a weight made by {self.orthogonal_map} cannot be assigned to without a base\n"
+                    "  hint: use_trivialization=True, or orthogonal_map='householder'"
+                )
+            result = _reflections(tall)
+            return result.mT if wide else result
+
+
+def _is_orthogonal(q: Tensor) -> bool:
+    one = rl.eye(q.shape[-1], dtype=q.dtype, device=q.device)
+    return rl.allclose(q.mT @ q, one.expand_as(q), atol=10 * q.shape[-1] * rl.finfo(q.dtype).eps)
+
+
+def _product_of_reflections(below: Tensor) -> Tensor:
+    """The first columns of H0 H1 ..., where each H reflects along a column of below with 1 on the diagonal."""
+    rows, columns = below.shape[-2:]
+    q = rl.eye(rows, columns, dtype=below.dtype, device=below.device)
+    along = below + q
+    scale = 2 / (1 + below.square().sum(-2, keepdim=True))
+    for i in reversed(range(columns)):
+        v = along[..., i : i + 1]
+        q = q - scale[..., i : i + 1] * v @ (v.mT @ q)
+    return q
+
+
+def _reflections(a: Tensor) -> Tensor:
+    """What :func:`_product_of_reflections` makes a's orthonormal columns from, up to the signs on the diagonal.
+
+    QR by Householder's reflections (Golub and Van Loan, "Matrix Computations", section 5.2).
+    """
+    a = a.clone()
+    for i in range(a.shape[-1]):
+        x = a[..., i:, i]
+        first, below = x[..., :1].clone(), x[..., 1:].clone()
+        size = x.norm(dim=-1, keepdim=True)
+        beta = -rl.copysign(size, first)
+        still = below.norm(dim=-1, keepdim=True) == 0  # nothing to reflect
+        v = rl.cat([rl.ones_like(first), below / (first - beta).masked_fill(still, 1)], -1).unsqueeze(-1)
+        tau = ((beta - first) / beta.masked_fill(still, 1)).masked_fill(still, 0).unsqueeze(-1)
+        a[..., i:, i:] -= tau * v @ (v.mT @ a[..., i:, i:])
+        a[..., i + 1 :, i : i + 1] = v[..., 1:, :]
+        # With nothing below the diagonal, the map reflects nevertheless.
+        a[..., i, i] = a[..., i, i].sign() * (1 - 2 * still[..., 0].to(a.dtype))
+    return a
+
+
+def orthogonal(
+    module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
+) -> Module:
+    """Keeps a weight's columns orthonormal, or its rows where these are fewer, whatever the optimizer does.
+
+    Args:
+        module: has the weight, a matrix or a batch of them.
+        name: its name.
+        orthogonal_map: how a free matrix becomes an orthogonal one: "matrix_exp" or "cayley", of its lower triangle
+            made skew symmetric, or "householder", a product of reflections. Unless given, matrix_exp for square weights
+            and householder for others.
+        use_trivialization: moves from a fixed orthogonal matrix, kept as a buffer (Lezcano-Casado 2019); it makes
+            training better conditioned, and lets the weight be assigned to with each of the maps.
+
+    Returns:
+        The module. Its weight becomes an orthogonal one near what it was, if it can be assigned to.
 
     Raises:
-        NotImplementedError: always.
+        ValueError: there is no such weight, it has fewer than two dimensions, or the map is another.
+
+    Example:
+        >>> import rushlight as rl
+        >>> layer = rl.nn.utils.parametrizations.orthogonal(rl.nn.Linear(4, 3))
+        >>> rl.allclose(layer.weight @ layer.weight.T, rl.eye(3), atol=1e-6)
+        True
     """
-    raise NotImplementedError(
-        "nn.utils.parametrizations.orthogonal is not supported: it needs linalg, see docs/differences.md\n"
-        "  hint: add a penalty on W @ W.T - I to the loss"
-    )
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"{type(module).__name__} has no parameter or buffer named '{name}'")
+    if weight.dim() < 2:
+        raise ValueError(f"orthogonal takes a matrix or a batch of them; '{name}' has shape {tuple(weight.shape)}")
+    if orthogonal_map is None:
+        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] else "householder"
+    if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
+        raise ValueError(f"orthogonal_map is 'matrix_exp', 'cayley' or 'householder', got {orthogonal_map!r}")
+    return register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True)

@@ -65,8 +65,8 @@ class LRScheduler:
         """Goes to the next epoch (or, deprecated, to the given one) and sets the learning rates."""
         if self._step_count == 1 and not self.optimizer._opt_called:
             warn(
-                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value of the schedule is "
-                "skipped.\n  hint: call optimizer.step() first"
+                "the scheduler went on before the optimizer took its first step, so that no step is made with the "
+                "schedule's first rate\n  hint: call optimizer.step() first, then scheduler.step()"
             )
         self._step_count += 1
         if epoch is not None:
