@@ -517,6 +517,8 @@ def test_misuse():
         profile(execution_trace_observer=object())
     with pytest.raises(AttributeError, match="docs/differences.md"):
         prof.export_memory_timeline  # noqa: B018
+    with pytest.raises(AttributeError, match="docs/differences.md"):
+        torch.profiler.ExecutionTraceObserver  # noqa: B018
 
 
 def test_exceptions_pass_and_leave_it_off():
@@ -623,7 +625,7 @@ def test_chrome_trace(tmp_path, name):
         if row["ph"] == "X":
             assert row["dur"] >= 0
     spans = [r for r in rows if r["ph"] == "X" and r["cat"] != "Trace"]
-    assert {r["name"] for r in spans} == {e.name for e in prof.events() if e.name != "[memory]"}
+    assert sorted(r["name"] for r in spans) == sorted(e.name for e in prof.events() if e.name != "[memory]")
     assert {r["pid"] for r in spans} == {os.getpid()}
     threads = {r["tid"]: r["args"]["name"] for r in rows if r["name"] == "thread_name"}
     assert {r["tid"] for r in spans} == set(threads) and "MainThread" in threads[threading.get_native_id()]
@@ -734,6 +736,27 @@ def test_off_costs_no_import():
 
     code = "import rushlight, sys; print([m for m in sys.modules if 'profiler' in m])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_left_running_at_the_end():
+    """Threads that end, and the program that ends, while it runs."""
+    import subprocess
+    import sys
+
+    code = """
+import threading, rushlight as rl
+prof = rl.profiler.profile(profile_memory=True, with_stack=True)
+prof.start()
+def work():
+    global kept
+    kept = rl.ones(100).exp()
+for _ in range(3):
+    t = threading.Thread(target=work); t.start(); t.join()
+rl.ones(1000)
+print("ends")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
 
 
 def test_warnings_name_the_users_line():

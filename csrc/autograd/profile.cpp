@@ -100,20 +100,28 @@ Session& session() {
 
 [[maybe_unused]] const Session& made_at_load = session();  // lest a fork meet its first use half done
 
-thread_local std::shared_ptr<Log> own_log;
+constinit thread_local bool ending = false;  // what follows is gone; a last tensor may still be freed
+struct OwnLog {
+  std::shared_ptr<Log> log;
+  ~OwnLog() { ending = true; }
+};
+thread_local OwnLog own;
 
-std::shared_ptr<Log>& log() {
+// This thread's, in this session; null where the thread is ending.
+std::shared_ptr<Log> log() {
+  if (ending) return nullptr;
   Session& s = session();
-  if (!own_log || own_log->session != s.number.load(std::memory_order_relaxed)) {
-    own_log = std::make_shared<Log>(s.number.load());
+  if (!own.log || own.log->session != s.number.load(std::memory_order_relaxed)) {
+    own.log = std::make_shared<Log>(s.number.load());
     std::lock_guard hold(s.mutex);
-    s.logs.push_back(own_log);
+    s.logs.push_back(own.log);
   }
-  return own_log;
+  return own.log;
 }
 
 void note_memory(const void* address, int64_t bytes) {
-  auto& l = log();
+  auto l = log();
+  if (!l) return;
   Event* e = l->room();
   e->kind = Kind::memory;
   e->parent = l->innermost();
@@ -168,12 +176,13 @@ using profile::Event;
 using profile::Kind;
 
 Event* Profiled::begin(Kind kind) {
-  auto& l = profile::log();
+  auto l = profile::log();
+  if (!l) return nullptr;
   Event* e = l->room();
   e->kind = kind;
   e->parent = l->innermost();
   event_ = e;
-  log_ = l;
+  log_ = std::move(l);
   if (profile::session().options.stack && profile::note_stack) {
     e->details = std::make_unique<profile::Details>();
     profile::note_stack(e->details->stack);
@@ -189,6 +198,7 @@ static void publish(profile::Log& log, Event* e) {
 Profiled::Profiled(const char* schema, bool inplace, std::span<const ProfiledArg> args) {
   if (!profile::running()) return;
   Event* e = begin(Kind::operation);
+  if (!e) return;
   e->name = schema;
   e->inplace = inplace;
   if (tls.grad_enabled) e->sequence = int64_t(Node::upcoming_sequence());
@@ -216,6 +226,7 @@ Profiled::Profiled(const char* schema, bool inplace, std::span<const ProfiledArg
 Profiled::Profiled(const Node& node, bool around) {
   if (!profile::running()) return;
   Event* e = begin(Kind::node);
+  if (!e) return;
   if (!e->details) e->details = std::make_unique<profile::Details>();
   bool leaf = dynamic_cast<const AccumulateGrad*>(&node);
   e->details->name = std::string(around ? "autograd::engine::evaluate_function: " : "") +
@@ -227,6 +238,7 @@ Profiled::Profiled(const Node& node, bool around) {
 Profiled::Profiled(std::string name, Kind kind) {
   if (!profile::running()) return;
   Event* e = begin(kind);
+  if (!e) return;
   if (!e->details) e->details = std::make_unique<profile::Details>();
   e->details->name = std::move(name);
   if (kind == Kind::operation && tls.grad_enabled) e->sequence = int64_t(Node::upcoming_sequence());

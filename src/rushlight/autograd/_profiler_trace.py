@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import sys
-import threading
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ def write(recording: Recording, path: Any) -> None:
 
 
 def _rows(recording: Recording, shift: int) -> Iterator[dict[str, Any]]:
-    pid = os.getpid()
+    pid = recording.process
 
     def us(ns: int) -> float:
         return (ns + shift) / 1e3
@@ -47,7 +47,10 @@ def _rows(recording: Recording, shift: int) -> Iterator[dict[str, Any]]:
     number = 0
     for thread, (tid, _, events) in enumerate(recording.threads, 1):
         at = {"pid": pid, "tid": tid}
-        for kind, name, start, end, _parent, sequence, inputs, stack, address, size, total in events:
+        left_out = _doubles(events)
+        for i, (kind, name, start, end, _, sequence, inputs, stack, address, size, total) in enumerate(events):
+            if i in left_out:
+                continue
             if kind == _MEMORY:
                 args = {
                     "Total Reserved": 0, "Total Allocated": total, "Bytes": size, "Device Id": -1, "Device Type": 0,
@@ -94,10 +97,15 @@ def _names(recording: Recording, pid: int, first: float) -> Iterator[dict[str, A
     yield meta("process_name", 0, name=os.path.basename(sys.executable) or "python")
     yield meta("process_labels", 0, labels="CPU")
     yield meta("process_sort_index", 0, sort_index=pid)
-    known = {t.native_id: t.name for t in threading.enumerate()}
     for place, (tid, name, _) in enumerate(recording.threads):
-        yield meta("thread_name", tid, name=f"thread {tid} ({known.get(tid, name)})")
+        yield meta("thread_name", tid, name=f"thread {tid} ({recording.thread_names.get(tid, name)})")
         yield meta("thread_sort_index", tid, sort_index=place)
+
+
+def _doubles(events: list[tuple]) -> set[int]:
+    """Those that are all there is inside of an event of their own name, as ``Recording.events`` leaves them out."""
+    inside = Counter(e[4] for e in events if e[0] != _MEMORY)
+    return {i for i, e in enumerate(events) if e[4] >= 0 and events[e[4]][1] == e[1] and inside[e[4]] == 1}
 
 
 def _forward(recording: Recording) -> dict[int, tuple[int, int]]:
@@ -105,8 +113,9 @@ def _forward(recording: Recording) -> dict[int, tuple[int, int]]:
     ran = {e[5] for _, _, events in recording.threads for e in events if e[0] == _NODE and e[5] >= 0}
     found = {}
     for thread, (_, _, events) in enumerate(recording.threads, 1):
-        for kind, _, start, _, _, sequence, *_ in events:
-            if kind == _OPERATION and sequence in ran:
+        left_out = _doubles(events)
+        for i, (kind, _, start, _, _, sequence, *_) in enumerate(events):
+            if kind == _OPERATION and sequence in ran and i not in left_out:
                 found[sequence] = (thread, start)  # of nested ones the innermost
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -143,6 +144,7 @@ class profile:
             raise RuntimeError("this profiler is running already")
         _C._profiler_start(self.record_shapes or self.with_flops, self.profile_memory, self.with_stack)
         self._process = os.getpid()
+        self._thread_names = {t.native_id: t.name for t in threading.enumerate()}
         self.trace_id = self.custom_trace_id_callback() if self.custom_trace_id_callback else uuid.uuid4().hex.upper()
         if not self.acc_events:
             self._recordings = []
@@ -154,6 +156,7 @@ class profile:
         if process != os.getpid():  # it never began, has ended, or belongs to the process that this one is forked from
             return
         recording = Recording(_C._profiler_stop(), self)
+        recording.thread_names = self._thread_names | recording.thread_names  # some have ended since the start
         recording.trace_id = self.trace_id
         recording.metadata = self._metadata
         self._recordings.append(recording)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import os
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -319,6 +321,8 @@ class Recording:
         self.epoch: int = data["epoch"]
         self.threads: list[tuple[int, str, list[tuple]]] = data["threads"]
         self.options = options
+        self.process = os.getpid()
+        self.thread_names = {t.native_id: t.name for t in threading.enumerate()}
         self.metadata: dict[str, str] = {}
         self.trace_id = ""
 

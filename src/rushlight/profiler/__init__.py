@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from .._lazy import only
 from ..autograd.profiler import DeviceType, kineto_available, record_function
 from .profiler import (
     ProfilerAction,
@@ -36,3 +37,5 @@ __all__ = [
     "supported_activities",
     "tensorboard_trace_handler",
 ]
+
+__getattr__ = only(__name__)
