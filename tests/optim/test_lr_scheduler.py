@@ -98,7 +98,7 @@ def test_schedule(build, factor):
 def test_schedules_warn():
     w = rl.ones(1, requires_grad=True)
     scheduler = optim.lr_scheduler.StepLR(optim.SGD([w]), 2)
-    with pytest.warns(UserWarning, match="before `optimizer.step"):
+    with pytest.warns(UserWarning, match="before the optimizer took its first step"):
         scheduler.step()
     with pytest.warns(UserWarning, match="get_last_lr"):
         scheduler.get_lr()
