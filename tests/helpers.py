@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tests.op_table import Const, Dtype, Op, Sample
+from tests.op_table.core import rounded
 
 LAYOUTS = ("transposed", "step", "offset", "expanded")
 
@@ -23,22 +25,28 @@ def dtype_name(dtype: Any) -> str:
     return str(dtype).rsplit(".", 1)[-1]
 
 
-def tensor(lib: Any, array: np.ndarray, layout: str = "contiguous") -> Any:
-    """The array's values in a new tensor of the given memory layout (``expanded``: its first slice, repeated)."""
+def tensor(lib: Any, array: np.ndarray, layout: str = "contiguous", half: str = "") -> Any:
+    """The array's values in a new tensor of the given memory layout (``expanded``: its first slice, repeated). float32
+    becomes the half type, if one is given."""
     array = np.array(array, order="C")  # a copy; from_numpy shares memory
+
+    def given(array: np.ndarray) -> Any:
+        made = lib.from_numpy(array)
+        return made.to(getattr(lib, half)) if half and array.dtype == np.float32 else made
+
     if layout == "transposed":
-        return lib.from_numpy(np.array(array.T, order="C")).permute(tuple(reversed(range(array.ndim))))
+        return given(np.array(array.T, order="C")).permute(tuple(reversed(range(array.ndim))))
     if layout == "step":
         wide = np.ones((*array.shape[:-1], 2 * array.shape[-1] + 1) if array.ndim else (3,), array.dtype)
         wide[..., 1::2] = array
-        return lib.from_numpy(wide[..., 1::2] if array.ndim else wide[1:].reshape(2)[:1].reshape(()))
+        return given(wide)[..., 1::2] if array.ndim else given(wide)[1:2].reshape(())
     if layout == "offset":
         long = np.ones(array.size + 5, array.dtype)
         long[3 : 3 + array.size] = array.reshape(-1)
-        return lib.from_numpy(long).narrow(0, 3, array.size).view(array.shape)
+        return given(long).narrow(0, 3, array.size).view(array.shape)
     if layout == "expanded" and array.ndim and array.shape[0]:
-        return lib.from_numpy(np.array(array[:1], order="C")).expand(array.shape)
-    return lib.from_numpy(array)
+        return given(np.array(array[:1], order="C")).expand(array.shape)
+    return given(array)
 
 
 def laid_out(value: Any, layout: str) -> Any:
@@ -67,6 +75,7 @@ class Call:
         device: str | None = None,
     ):
         self.lib, self.layout, self.requires_grad, self.device = lib, layout, requires_grad, device
+        self.half = sample.half
         self.tensors: list[Any] = []
         self.constants: list[Any] = []
         self.leaves: list[Any] = []
@@ -78,7 +87,7 @@ class Call:
             array = value.array if isinstance(value, Const) else value
             # Indices and masks keep their values: an expanded layout is for what is computed with.
             layout = "contiguous" if self.layout == "expanded" and array.dtype.kind != "f" else self.layout
-            made = tensor(self.lib, array, layout)
+            made = tensor(self.lib, array, layout, self.half)
             if self.device:
                 made = made.to(self.device)
             if self.requires_grad and array.dtype.kind == "f" and not isinstance(value, Const):
@@ -122,6 +131,18 @@ def reference(op: Op, sample: Sample, layout: str = "contiguous") -> Any:
         return op.ref(*args, **kwargs)
 
 
+def widened(value: Any) -> Any:
+    """The same arguments in float64."""
+    if isinstance(value, Sample):
+        kwargs = {k: widened(v) for k, v in value.kwargs.items()}
+        return dataclasses.replace(value, args=widened(value.args), kwargs=kwargs, half="")
+    if isinstance(value, Const):
+        return Const(widened(value.array))
+    if type(value) in (list, tuple):
+        return type(value)(map(widened, value))
+    return value.astype(np.float64) if isinstance(value, np.ndarray) and value.dtype == np.float32 else value
+
+
 def outputs(result: Any) -> list[Any]:
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
@@ -134,11 +155,20 @@ def to_numpy(value: Any) -> np.ndarray:
     return np.asarray(value.numpy())
 
 
+# Of the half types: the distance from 1 to the next number.
+EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
 def assert_values(actual: Any, expected: Any, what: str, dtype: str, rtol: float | None, atol: float | None) -> None:
-    """Equal for integers and bool, close for floating point, nan equal to nan; also of the same shape."""
+    """Equal for integers and bool, close for floating point, nan equal to nan; also of the same shape.
+
+    Half types are rounded at each step of a composed operation, so that only the largest element is sure to be near.
+    """
     actual_parts, expected_parts = outputs(actual), outputs(expected)
     assert len(actual_parts) == len(expected_parts), f"{what}: {len(actual_parts)} results"
     for a, e in zip(actual_parts, expected_parts, strict=True):
+        half = dtype_name(a.dtype)
+        epsilon = EPSILON.get(half)
         a, e = to_numpy(a), np.asarray(e)
         assert a.shape == e.shape, f"{what}: shape {a.shape}, expected {e.shape}"
         if a.dtype.kind == "f":
@@ -148,6 +178,9 @@ def assert_values(actual: Any, expected: Any, what: str, dtype: str, rtol: float
             t = own[1] if atol is None or strict else max(atol, own[1])
             with np.errstate(over="ignore"):
                 e = e.astype(a.dtype)
+            if epsilon:
+                e = rounded(np.asarray(e), half)
+                r, t = 2 * epsilon, epsilon * np.max(np.abs(e), where=np.isfinite(e), initial=1e-3)
             np.testing.assert_allclose(a, e, rtol=r, atol=t, err_msg=what)
         else:
             np.testing.assert_array_equal(a, e, err_msg=what)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from tests.helpers import LAYOUTS, TOLERANCE, Call, outputs, resolve, to_numpy
-from tests.op_table import OPS, SEED, Op, Sample
+from tests.helpers import EPSILON, LAYOUTS, TOLERANCE, Call, outputs, resolve, to_numpy, widened
+from tests.op_table import HALVES, OPS, SEED, Op, Sample
 
 ROWS = [op for op in OPS if op.grad]
 LARGEST = 60  # elements of inputs that finite differences are taken by
@@ -96,6 +96,37 @@ def test_fused_equals_composed(op: Op, dtype: str) -> None:
                 assert not f.requires_grad
                 rtol, atol = TOLERANCE[dtype]
                 np.testing.assert_allclose(to_numpy(f), to_numpy(c), rtol, atol, err_msg=f"{op.id}{sample} {layout}")
+
+
+@pytest.mark.parametrize("half", HALVES)
+@differentiable
+def test_gradient_of_halves(op: Op, half: str) -> None:
+    """Near the gradient in float64 of the same values, in the inputs' dtypes."""
+    if half not in op.all_dtypes:
+        pytest.skip("the row does not take half types")
+    for sample in samples(op, half):
+        wide = widened(sample)
+        if "dtype" in sample.kwargs:
+            continue
+        calls = [Call(torch, s, requires_grad=True) for s in (sample, wide)]
+        incoming: list[Any] = []
+        found = []
+        for call in calls:
+            results = [r for r in outputs(as_function(op, call)(*call.leaves)) if r.requires_grad]
+            if not incoming:  # of values that the half type holds
+                rng = np.random.default_rng(0)
+                incoming = [torch.from_numpy(np.asarray(rng.normal(size=tuple(r.shape)))).to(r.dtype) for r in results]
+            given = [g.to(r.dtype) for g, r in zip(incoming, results, strict=True)]
+            found.append(torch.autograd.grad(results, call.leaves, given, allow_unused=True))
+        for leaf, a, e in zip(calls[0].leaves, *found, strict=True):
+            assert (a is None) == (e is None)
+            if a is None:
+                continue
+            assert a.dtype == leaf.dtype and a.shape == leaf.shape
+            a, e = to_numpy(a), to_numpy(e)
+            # Results that forward rounded are what backward computes from.
+            scale = max(1, np.abs(e).max(initial=0))
+            np.testing.assert_allclose(a, e, 8 * EPSILON[half], 8 * EPSILON[half] * scale, err_msg=f"{op.id}{sample}")
 
 
 @differentiable

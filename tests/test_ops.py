@@ -31,8 +31,13 @@ def rows(*conditions: Any) -> Any:
     return pytest.mark.parametrize("op", chosen, ids=lambda op: op.id)
 
 
-def rows_and_dtypes(*conditions: Any) -> Any:
-    chosen = [(op, dtype) for op in OPS if all(condition(op) for condition in conditions) for dtype in op.dtypes]
+def rows_and_dtypes(*conditions: Any, halves: bool = True) -> Any:
+    chosen = [
+        (op, dtype)
+        for op in OPS
+        if all(condition(op) for condition in conditions)
+        for dtype in (op.all_dtypes if halves else op.dtypes)
+    ]
     return pytest.mark.parametrize(("op", "dtype"), chosen, ids=[f"{op.id}-{dtype}" for op, dtype in chosen])
 
 
@@ -195,7 +200,7 @@ def test_out_takes_no_gradient(op: Op) -> None:
         resolve(torch, op.name)(*call.args, **call.kwargs, out=out[0] if len(out) == 1 else tuple(out))
 
 
-@rows_and_dtypes(lambda op: op.errors)
+@rows_and_dtypes(lambda op: op.errors, halves=False)
 def test_error(op: Op, dtype: str) -> None:
     function = resolve(torch, op.name)
     for error in op.errors(op.gen(dtype)):

@@ -18,6 +18,7 @@
 #include <tuple>
 #include <utility>
 
+#include "autograd/autocast.h"
 #include "autograd/meta.h"
 #include "autograd/mode.h"
 #include "autograd/profile.h"
@@ -207,12 +208,32 @@ auto run_and_record(Target target, const Tensor* out, const A&... a) {
   }
 }
 
-// The same under the eyes of the profiler.
+// The same in the precision that autocast chooses.
+template <class Op, class... A>
+auto run_in_precision(Target target, const Tensor* out, const A&... a) {
+  constexpr Precision precision = precision_of(Op::schema);
+  if constexpr (precision != Precision::as_given)
+    if (target == Target::fresh && autocasts()) {
+      const DType dtype = detail::autocast_dtype(precision, a...);
+      return [&](const auto&... cast) {
+        AutocastOff off;
+        return run_and_record<Op>(target, out, cast...);
+      }(detail::autocast_argument(a, dtype)...);
+    }
+  if constexpr (precision == Precision::as_given && kind_of<Op>() == Kind::composite) {
+    return run_and_record<Op>(target, out, a...);
+  } else {
+    AutocastOff off;
+    return run_and_record<Op>(target, out, a...);
+  }
+}
+
+// The same under the eyes of autocast and the profiler.
 template <class Op, class... A>
 [[gnu::noinline, gnu::cold]] auto run_in_modes(Target target, const Tensor* out, const A&... a) {
   const ProfiledArg args[] = {ProfiledArg(a)..., ProfiledArg()};  // one more: there may be none
   Profiled seen(Op::schema, target == Target::self, {args, sizeof...(A)});
-  return run_and_record<Op>(target, out, a...);
+  return run_in_precision<Op>(target, out, a...);
 }
 
 // Runs Op on a...; `target` says whether the result goes into a new tensor, the first argument, or *out.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/autocast.h"
 #include "autograd/mode.h"
 #include "autograd/needs.h"
 #include "autograd/profile.h"
@@ -275,6 +276,7 @@ std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const 
   run.captured.resize(inputs.size());
   run.next_capture.assign(inputs.size(), -1);
   GradMode mode(options.create_graph);
+  AutocastOff off;  // gradients come in the dtypes that forward chose
 
   Entries stack, root_entries;
   SmallVec<Edge, 1> edges;

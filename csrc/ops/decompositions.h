@@ -12,15 +12,15 @@ namespace rushlight::ops {
 inline Tensor transposed(const Tensor& a) { return transpose(a, -2, -1); }
 
 // kind: of the error for other dtypes.
-inline void check_matrix(const char* op, const Tensor& a, ErrorKind kind = ErrorKind::Runtime) {
+inline void check_matrix(const char* op, const Tensor& a, ErrorKind kind = ErrorKind::Runtime, bool halves = false) {
   if (!a.is_floating())
     fail(kind, op, " is for floating point only, not ", a.dtype(), hint("convert with .float() first"));
   RL_CHECK(a.dim() >= 2, op, ": expects matrices in the last two dimensions, got shape ", a.sizes());
-  RL_CHECK(a.dtype() == DType::Float32 || a.dtype() == DType::Float64, op, " is for float32 and float64 only, not ",
-           a.dtype(), hint("convert with .float() first"));
+  RL_CHECK(halves || itemsize(a.dtype()) > 2, op, " is for float32 and float64 only, not ", a.dtype(),
+           hint("convert with .float() first"));
 }
-inline void check_square(const char* op, const Tensor& a, ErrorKind kind = ErrorKind::Runtime) {
-  check_matrix(op, a, kind);
+inline void check_square(const char* op, const Tensor& a, ErrorKind kind = ErrorKind::Runtime, bool halves = false) {
+  check_matrix(op, a, kind, halves);
   RL_CHECK(a.size(-1) == a.size(-2), op, ": expects square matrices, got shape ", a.sizes());
 }
 inline void check_alike(const char* op, const Tensor& a, const Tensor& b) {

@@ -481,7 +481,7 @@ struct MatrixExp {
   static constexpr auto schema = "linalg_matrix_exp(Tensor self) -> Tensor";
   static constexpr auto doc = "The exponentials of square matrices: the sum of A^k / k!.";
   Tensor forward(Ctx& ctx, const Tensor& given) {
-    check_square("linalg.matrix_exp", given);
+    check_square("linalg.matrix_exp", given, ErrorKind::Runtime, true);
     ctx.save(given);
     const int64_t n = given.size(-1);
     if (given.is_meta() || given.numel() == 0) return empty(given.sizes(), given.dtype(), given.device());

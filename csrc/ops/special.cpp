@@ -149,10 +149,33 @@ struct NextAfter {
   static constexpr auto schema = "nextafter(Tensor self, Tensor other) -> Tensor";
   static constexpr auto doc = "The next number that the dtype holds after self in the direction of other.";
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
-    DType d = result_type(a, b);
-    RL_CHECK_KIND(d == DType::Float32 || d == DType::Float64, NotImplemented,
-                  "nextafter is for float32 and float64 only, not ", d);
+    const DType d = result_type(a, b);
+    RL_CHECK_KIND(is_floating(d), NotImplemented, "nextafter is for floating point only, not ", d);
+    if (d == DType::Float16) return of_halves<Half>(a, b);
+    if (d == DType::BFloat16) return of_halves<BFloat16>(a, b);
     return binary<pointwise::NextAfter>(schema, ctx, a, b);
+  }
+
+ private:
+  // Kernels would compute in float32, whose neighbours are not those of T. T is a sign and a magnitude, whose next
+  // number is one more.
+  template <class T>
+  static Tensor of_halves(const Tensor& a, const Tensor& b) {
+    const Dims shape = broadcast_shapes(a.sizes(), b.sizes());
+    Tensor y = empty(shape, dtype_of<T>(), a.device());
+    if (y.is_meta()) return y;
+    const Tensor from = kernels::contiguous(expand(to_dtype(a, y.dtype()), shape)),
+                 toward = kernels::contiguous(expand(to_dtype(b, y.dtype()), shape));
+    for (int64_t i = 0; i < y.numel(); i++) {
+      T x = from.data<T>()[i];
+      const T to = toward.data<T>()[i];
+      if (x != x || to != to) x = T(float(x) + float(to));
+      else if (x == to) x = to;
+      else if (x == 0) x.bits = (to.bits & 0x8000) | 1;
+      else x.bits += (to > x) == (x > 0) ? 1 : -1;
+      y.data<T>()[i] = x;
+    }
+    return y;
   }
 };
 RL_BIND(NextAfter, all_forms)
@@ -183,7 +206,8 @@ struct Ldexp {
   static Tensor power(const Tensor& e) { return pow(wrapped_number(2.0), e); }
   Tensor forward(Ctx& ctx, const Tensor& a, const Tensor& b) {
     ctx.save(ctx.need(1) ? a : Tensor()), ctx.save(b);
-    return mul(a, power(b));
+    const Tensor y = mul(a, power(b));
+    return is_floating(a.dtype()) && !is_floating(b.dtype()) ? to_dtype(y, a.dtype()) : y;
   }
   Grads backward(Ctx& ctx, Grads g) {
     Tensor ga, gb, p = power(ctx.get(1));

@@ -112,6 +112,7 @@ PyObject* make_returns(Returns& r, const char* schema);
 // Parts of the module, one file each.
 void bind_tensor_properties(nb::module_& m);
 void bind_autograd(nb::module_& m);
+void bind_autocast(nb::module_& m);
 void bind_creation(nb::module_& m);
 void bind_random(nb::module_& m);
 void bind_function(nb::module_& m);

@@ -26,6 +26,7 @@ NB_MODULE(_C, m) {
   bind_operations(m);
   bind_tensor_properties(m);
   bind_autograd(m);
+  bind_autocast(m);
   bind_creation(m);
   bind_random(m);
   bind_function(m);

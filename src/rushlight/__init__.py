@@ -216,7 +216,24 @@ if TYPE_CHECKING:
         ShortTensor,
         typename,
     )  # fmt: skip
-    from .amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled
+    from .amp import GradScaler, autocast
+    from .amp.autocast_mode import (
+        autocast_decrement_nesting,
+        autocast_increment_nesting,
+        clear_autocast_cache,
+        get_autocast_cpu_dtype,
+        get_autocast_dtype,
+        get_autocast_gpu_dtype,
+        is_autocast_cache_enabled,
+        is_autocast_cpu_enabled,
+        is_autocast_enabled,
+        set_autocast_cache_enabled,
+        set_autocast_cpu_dtype,
+        set_autocast_cpu_enabled,
+        set_autocast_dtype,
+        set_autocast_enabled,
+        set_autocast_gpu_dtype,
+    )
     from .compiler import compile
     from .serialization import load, save
     from .storage import TypedStorage, UntypedStorage, is_storage
@@ -229,7 +246,12 @@ _SETTINGS = """
     set_default_device get_default_device get_device_module set_default_tensor_type compiled_with_cxx11_abi
     is_vulkan_available
 """
-_AMP = ("autocast", "GradScaler", "is_autocast_enabled", "get_autocast_dtype")
+_AUTOCAST = """
+    is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype is_autocast_cache_enabled
+    set_autocast_cache_enabled clear_autocast_cache autocast_increment_nesting autocast_decrement_nesting
+    is_autocast_cpu_enabled set_autocast_cpu_enabled get_autocast_cpu_dtype set_autocast_cpu_dtype
+    get_autocast_gpu_dtype set_autocast_gpu_dtype
+"""
 _MODULES = """
     accelerator amp backends compat compiler cpu distributed func hub jit mps multiprocessing onnx profiler testing
     torch_version types version xpu
@@ -241,7 +263,9 @@ __getattr__, __dir__ = lazily(
     {
         **{name: name for name in _MODULES.split()},
         **{name: f"_settings:{name}" for name in _SETTINGS.split()},
-        **{name: f"amp:{name}" for name in _AMP},
+        "autocast": "amp:autocast",
+        "GradScaler": "amp:GradScaler",
+        **{name: f"amp.autocast_mode:{name}" for name in _AUTOCAST.split()},
         **{f"{name}Tensor": f"_tensor_types:{name}Tensor" for name in _TENSOR_TYPES},
         "typename": "_tensor_types:typename",
         "is_storage": "storage:is_storage",

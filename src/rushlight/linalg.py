@@ -16,6 +16,7 @@ from collections import namedtuple
 from math import inf, nan
 
 from . import _C
+from ._autocast import in_float32, in_lower_precision
 from ._C import Tensor, matmul
 from ._C import linalg_cross as cross
 from ._C import linalg_det as det
@@ -172,6 +173,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 
 
 @_of_matrix
+@in_float32
 def cond(A, p=None, *, out=None):
     """The condition numbers of matrices: the norm ``p`` times that of the inverse; None is the 2-norm.
 
@@ -271,6 +273,7 @@ _lstsq_result = _results("linalg_lstsq", "solution residuals rank singular_value
 
 
 @_of_matrix
+@in_float32
 def lstsq(A, B, rcond=None, *, driver=None):
     """The X with the least norm among those for which the norm of ``A X - B`` is least.
 
@@ -302,6 +305,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
 
 
 @_of_matrix
+@in_float32
 def pinv(A, *, atol=None, rtol=None, hermitian=False, out=None):
     """The pseudo-inverses of Moore and Penrose of matrices (*, m, n): (*, n, m).
 
@@ -329,6 +333,7 @@ def _threshold(A, s, atol, rtol):
 
 
 @_of_matrix
+@in_float32
 def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian=False, out=None):
     """How many singular values are above a threshold; for the arguments see :func:`pinv`. ``tol`` is ``atol``.
 
@@ -472,6 +477,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
 
 
 @overridable
+@in_float32
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     """The solution of ``A X = B`` (``X A = B`` if not ``left``) from :func:`lu_factor`'s result for A.
 
@@ -556,6 +562,7 @@ def multi_dot(tensors, *, out=None):
 
 
 @overridable
+@in_lower_precision
 def vecdot(x, y, *, dim=-1, out=None):
     """Sums of products along a dimension.
 
@@ -595,6 +602,7 @@ def vander(x, *, N=None):
 
 
 @_of_matrix
+@in_float32
 def tensorinv(A, ind=2, *, out=None):
     """The inverse of what ``A``, with ``ind`` dimensions of rows, does by tensordot()."""
     if ind <= 0:

@@ -5,7 +5,23 @@ such as ``unary("sinh", np.sinh)``.
 """
 
 from .activation import ACTIVATION
-from .core import ALL, BITS, FLOATS, INTS, NUMBERS, PROMOTE, Const, Dtype, Error, Gen, Op, Sample, promote, result_dtype
+from .core import (
+    ALL,
+    BITS,
+    FLOATS,
+    HALVES,
+    INTS,
+    NUMBERS,
+    PROMOTE,
+    Const,
+    Dtype,
+    Error,
+    Gen,
+    Op,
+    Sample,
+    promote,
+    result_dtype,
+)
 from .creation import CREATION
 from .indexing import INDEXING
 from .linalg import LINALG
@@ -33,10 +49,11 @@ OPS: list[Op] = [
     *WINDOWS,
     *ACTIVATION,
     *LOSSES,
-    *CREATION,
+    *(op.but(halves=False) for op in CREATION),  # there is nothing given in a half type
     *RANDOM_OPS,
     *SPECIAL,
     *PRODUCTS,
     *ORDER,
-    *SOLVE,
+    # PyTorch refuses half types for these; matrix_exp takes them, and so do norms of vectors.
+    *(op.but(halves=op.short in ("matrix_exp", "vector_norm", "vecdot")) for op in SOLVE),
 ]

@@ -269,7 +269,7 @@ ACTIVATION = [
         grad=True,
         errors=lambda g: iter([E(RuntimeError, g(2), -1.0)]),
     ),
-    activation("tanhshrink", lambda x: x - np.tanh(x)).but(registered=("tanhshrink",)),
+    activation("tanhshrink", lambda x: x - np.tanh(x)).but(registered=("tanhshrink",), halves=False),
     Op("nn.functional.glu", glu_samples, glu_ref, grad=True, errors=glu_errors),
     Op("prelu", prelu_samples, prelu_ref, grad=True, method=True, errors=prelu_errors),
     Op("rrelu", rrelu_samples, None, grad=True, random=True, errors=rrelu_errors),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 FLOATS = ("float32", "float64")
+HALVES = ("float16", "bfloat16")
 INTS = ("uint8", "int32", "int64")
 NUMBERS = FLOATS + INTS
 ALL = (*NUMBERS, "bool")
@@ -33,11 +34,15 @@ class Const:
 
 @dataclass(frozen=True)
 class Sample:
-    """One call. ``grad`` is false where the call is not differentiable: a kink, a tie, the edge of a domain."""
+    """One call. ``grad`` is false where the call is not differentiable: a kink, a tie, the edge of a domain.
+
+    ``half`` is the half type that float32 arrays, whose values it holds, become tensors of: NumPy has no bfloat16.
+    """
 
     args: tuple
     kwargs: dict = field(default_factory=dict)
     grad: bool = True
+    half: str = ""
 
     def __repr__(self) -> str:
         def show(value: Any) -> str:
@@ -50,7 +55,7 @@ class Sample:
             return repr(value)
 
         parts = [show(a) for a in self.args] + [f"{k}={show(v)}" for k, v in self.kwargs.items()]
-        return f"({', '.join(parts)})"
+        return f"({', '.join(parts)}){self.half}"
 
 
 def S(*args: Any, **kwargs: Any) -> Sample:
@@ -129,6 +134,22 @@ class Gen:
         return f if self.is_float else (True if self.dtype == "bool" else i)
 
 
+def rounded(value: Any, half: str) -> Any:
+    """The arguments with every float32 rounded to what the half type holds (to nearest, ties to even)."""
+    if isinstance(value, Const):
+        return Const(rounded(value.array, half))
+    if type(value) in (list, tuple):
+        return type(value)(rounded(v, half) for v in value)
+    if not isinstance(value, np.ndarray) or value.dtype != np.float32:
+        return value
+    if half == "float16":
+        with np.errstate(over="ignore"):
+            return value.astype(np.float16).astype(np.float32)
+    bits = value.view(np.uint32)
+    nearest = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    return np.asarray(np.where(np.isnan(value), value, nearest.view(np.float32)))
+
+
 @dataclass(frozen=True)
 class Op:
     """A row: everything the tests know about one operation.
@@ -150,6 +171,7 @@ class Op:
         the other, where PyTorch may have one.
     out_strides: whether an out= that is resized has PyTorch's strides (see docs/differences.md).
     layouts: whether samples may be given in other memory layouts ("expanded" repeats the first slice).
+    halves: whether float16 and bfloat16 are taken as float32 is.
     """
 
     name: str
@@ -172,7 +194,7 @@ class Op:
     out_strides: bool = True
     random: bool = False
     grad_atol: float = 1e-5
-    halves: bool = False
+    halves: bool = True
     test: str = ""  # distinguishes rows of the same name (``max`` of a tensor, along a dimension, of two tensors)
 
     @property
@@ -202,8 +224,22 @@ class Op:
     def has_out(self, sample: Sample) -> bool:
         return self.out(sample) if callable(self.out) else self.out
 
+    @property
+    def all_dtypes(self) -> tuple[str, ...]:
+        return (*self.dtypes, *(HALVES if self.halves and "float32" in self.dtypes else ()))
+
     def calls(self, dtype: str) -> list[Sample]:
-        return list(self.samples(self.gen(dtype)))
+        if dtype not in HALVES:
+            return list(self.samples(self.gen(dtype)))
+        return [
+            replace(
+                sample,
+                args=rounded(sample.args, dtype),
+                kwargs={k: rounded(v, dtype) for k, v in sample.kwargs.items()},
+                half=dtype,
+            )
+            for sample in self.samples(self.gen("float32"))
+        ]
 
     def but(self, **changes: Any) -> Op:
         return replace(self, **changes)
@@ -260,6 +296,13 @@ def promote(*operands: Any) -> str:
 
 def result_dtype(op: Op, sample: Sample, dtype: str) -> Any:
     """The dtype's name that ``op`` gives for ``sample`` (a tuple for several results), or None for unchecked."""
+    if sample.half:
+        names = result_dtype(op, replace(sample, half=""), "float32")
+        given = any(isinstance(v, Dtype) for v in (*sample.args, *sample.kwargs.values()))
+        if names is None or given or op.result == "float32":
+            return names
+        halved = tuple(sample.half if n == "float32" else n for n in ([names] if isinstance(names, str) else names))
+        return halved[0] if isinstance(names, str) else halved
     if callable(op.result):
         return op.result(sample, dtype)
     if op.result == "same":

@@ -630,7 +630,7 @@ LOSSES = [
         **PLAIN,
     ),
     # PyTorch's derivative by log_probs is right only for what goes on through log_softmax; see tests/nn.
-    Op("nn.functional.ctc_loss", ctc_samples, ctc_ref, errors=ctc_errors, layouts=()),
+    Op("nn.functional.ctc_loss", ctc_samples, ctc_ref, errors=ctc_errors, halves=False, layouts=()),
     Op(
         "nn.functional.embedding_bag",
         embedding_bag_samples,

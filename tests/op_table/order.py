@@ -376,12 +376,26 @@ ORDER = [
     Op(
         "isin", isin_samples, lambda a, b, invert=False: np.isin(a, b, invert=invert), dtypes=NUMBERS, result="bool"
     ).but(errors=wrong((TypeError, 1, 1))),
-    Op("quantile", quantile_samples, quantile_ref, grad=True, method=True, out=True, errors=quantile_errors).but(
-        layouts=("transposed", "step", "offset")
-    ),
-    Op("nanquantile", quantile_samples, nanquantile_ref, grad=True, method=True, out=True, errors=quantile_errors).but(
-        layouts=("transposed", "step", "offset")
-    ),
+    Op(
+        "quantile",
+        quantile_samples,
+        quantile_ref,
+        halves=False,
+        grad=True,
+        method=True,
+        out=True,
+        errors=quantile_errors,
+    ).but(layouts=("transposed", "step", "offset")),
+    Op(
+        "nanquantile",
+        quantile_samples,
+        nanquantile_ref,
+        halves=False,
+        grad=True,
+        method=True,
+        out=True,
+        errors=quantile_errors,
+    ).but(layouts=("transposed", "step", "offset")),
     Op("histc", histc_samples, histc_ref, method=True, out=True).but(
         errors=wrong((RuntimeError, (3,), 0), (RuntimeError, (3,), 3, 2, 1))
     ),

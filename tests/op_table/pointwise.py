@@ -96,7 +96,7 @@ def binary(
 
 
 def arithmetic(name: str, ref: Callable, **changes: Any) -> Op:
-    return binary(name, ref, **({"result": "promote", "halves": True} | changes))
+    return binary(name, ref, **({"result": "promote"} | changes))
 
 
 def comparison(name: str, ref: Callable) -> Op:

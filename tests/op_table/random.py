@@ -115,11 +115,18 @@ def named_dtype(sample: Sample, dtype: str) -> str:
 FILL = {"random": True, "view": True, "layouts": ()}
 
 RANDOM_OPS = [
-    Op("rand", size_samples, rand_ref, result=named_dtype, out=True, errors=size_errors, **RANDOM),
-    Op("randn", size_samples, None, result=named_dtype, out=True, errors=size_errors, **RANDOM),
-    Op("randint", randint_samples, randint_ref, dtypes=(*FLOATS, *INTS), result=named_dtype, out=True, **RANDOM).but(
-        errors=randint_errors
-    ),
+    Op("rand", size_samples, rand_ref, result=named_dtype, out=True, errors=size_errors, halves=False, **RANDOM),
+    Op("randn", size_samples, None, result=named_dtype, out=True, errors=size_errors, halves=False, **RANDOM),
+    Op(
+        "randint",
+        randint_samples,
+        randint_ref,
+        dtypes=(*FLOATS, *INTS),
+        result=named_dtype,
+        out=True,
+        halves=False,
+        **RANDOM,
+    ).but(errors=randint_errors),
     Op(
         "randperm",
         lambda g: iter([N(n) for n in (0, 1, 2, 10, 300)]),
@@ -136,7 +143,14 @@ RANDOM_OPS = [
     Op("bernoulli", probabilities, None, out=True, method=True, **RANDOM).but(
         errors=lambda g: iter([E(RuntimeError, np.full(2, 1.5, g.np_dtype)), E(RuntimeError, np.zeros(2, np.int64))])
     ),
-    Op("normal", lambda g: iter([N(0.0, 1.0, (3,)), N(1.0, 2.0, (20,))]), None, dtypes=("float32",), **RANDOM),
+    Op(
+        "normal",
+        lambda g: iter([N(0.0, 1.0, (3,)), N(1.0, 2.0, (20,))]),
+        None,
+        dtypes=("float32",),
+        halves=False,
+        **RANDOM,
+    ),
     Op("Tensor.uniform_", filled(-1, 2), None, errors=lambda g: iter([E(RuntimeError, g(2), 2, 1)]), **FILL),
     Op("Tensor.normal_", filled(1, 2), None, errors=lambda g: iter([E(RuntimeError, g(2), 0, -1)]), **FILL),
     Op("Tensor.bernoulli_", filled(0.3), None, errors=lambda g: iter([E(RuntimeError, g(2), 1.5)]), **FILL),

@@ -486,6 +486,7 @@ VIEWS = [
         view=True,
         layouts=("offset",),
         test="dtype",
+        halves=False,
         registered=("view", "view_dtype"),
     ),
 ]

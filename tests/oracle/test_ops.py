@@ -13,8 +13,19 @@ import pytest
 import torch
 
 import rushlight
-from tests.helpers import LAYOUTS, TOLERANCE, Call, dtype_name, outputs, resolve, storage_pointer, to_numpy
-from tests.op_table import OPS, SEED, Const, Op, Sample
+from tests.helpers import (
+    EPSILON,
+    LAYOUTS,
+    TOLERANCE,
+    Call,
+    dtype_name,
+    outputs,
+    resolve,
+    storage_pointer,
+    to_numpy,
+    widened,
+)
+from tests.op_table import HALVES, OPS, SEED, Const, Op, Sample
 
 CASES = [(op, dtype) for op in OPS for dtype in op.dtypes]
 IDS = [f"{op.id}-{dtype}" for op, dtype in CASES]
@@ -53,19 +64,6 @@ def describe(call: Call, result: Any) -> list[tuple]:
         )
         for r in outputs(result)
     ]
-
-
-def widened(value: Any) -> Any:
-    """The same arguments in float64."""
-    if isinstance(value, Sample):
-        return dataclasses.replace(
-            value, args=widened(value.args), kwargs={k: widened(v) for k, v in value.kwargs.items()}
-        )
-    if isinstance(value, Const):
-        return Const(widened(value.array))
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(widened, value))
-    return value.astype(np.float64) if isinstance(value, np.ndarray) and value.dtype == np.float32 else value
 
 
 def close(
@@ -149,6 +147,54 @@ def test_gradient_like_pytorch(op: Op, dtype: str) -> None:
         close(actual, wanted, f"gradient of {what}", exact)
         for a, e in zip(actual, wanted, strict=True):
             assert (a is None) == (e is None) and (a is None or a.dtype == getattr(rushlight, dtype_name(e.dtype)))
+
+
+def near(actual: Any, expected: Any, exact: Any, half: str, what: str) -> None:
+    """Near PyTorch's, or nearer to the exact values than PyTorch's: some of its kernels add up in the half type."""
+    for a, e, x in zip(actual, expected, exact, strict=True):
+        assert (a is None) == (e is None), what
+        if a is None:
+            continue
+        assert (dtype_name(a.dtype), tuple(a.shape)) == (dtype_name(e.dtype), tuple(e.shape)), what
+        ours, theirs, truth = to_numpy(a), to_numpy(e), to_numpy(x)
+        if ours.dtype.kind != "f":
+            np.testing.assert_array_equal(ours, theirs, err_msg=what)
+            continue
+        with np.errstate(all="ignore"):
+            scale = np.max(np.abs(theirs), where=np.isfinite(theirs), initial=1e-3)
+            fine = np.isclose(ours, theirs, 2 * EPSILON[half], 2 * EPSILON[half] * scale, equal_nan=True)
+            fine |= ~(np.abs(ours - truth) > np.abs(theirs - truth))
+        assert fine.all(), f"{what}: {ours[~fine]} for {theirs[~fine]}, exactly {truth[~fine]}"
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if "float16" in op.all_dtypes], ids=lambda op: op.id)
+@pytest.mark.parametrize("half", HALVES)
+def test_halves_like_pytorch(op: Op, half: str) -> None:
+    """Values, gradients and everything else in half types, where PyTorch takes them."""
+    for sample in op.calls(half):
+        what = f"{op.id}{sample}"
+        ours, theirs, exact = (
+            Call(lib, s, requires_grad=op.grad)
+            for lib, s in ((rushlight, sample), (torch, sample), (torch, widened(sample)))
+        )
+        try:
+            expected = run(torch, op, theirs)
+        except (RuntimeError, NotImplementedError):
+            continue
+        result, truth = run(rushlight, op, ours), run(torch, op, exact)
+        assert describe(ours, result) == describe(theirs, expected), what
+        if "empty" in op.name or (op.random and not op.grad):
+            continue
+        near(outputs(result), outputs(expected), outputs(truth), half, what)
+        if op.grad and sample.grad:
+            wanted = gradients(torch, theirs, expected, "float32")
+            if wanted is not None:
+                actual, precise = (
+                    gradients(rushlight, ours, result, "float32"),
+                    gradients(torch, exact, truth, "float32"),
+                )
+                assert actual is not None and precise is not None, what
+                near(actual, wanted, precise, half, f"gradient of {what}")
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if op.grad], ids=lambda op: op.id)

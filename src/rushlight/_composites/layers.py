@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _C
+from .._autocast import as_given
 from ..overrides import overridable
 
 
@@ -39,6 +40,7 @@ def instance_norm(input, weight, bias, running_mean, running_var, use_input_stat
 
 
 @overridable
+@as_given
 def bilinear(input1, input2, weight, bias=None):
     """``input1 @ weight[k] @ input2 + bias[k]`` for each k.
 

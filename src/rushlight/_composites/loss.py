@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _C
+from .._autocast import in_float32
 from .._C import Tensor
 from ..overrides import overridable
 from .shape import broadcast_tensors
@@ -44,6 +45,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     x1, x2 = x1.to(dtype), x2.to(dtype)
     if x1.shape != x2.shape:
         x1, x2 = broadcast_tensors(x1, x2)
+    if dtype.itemsize == 2:  # eps would be rounded to 0
+        return cosine_similarity(x1.float(), x2.float(), dim, eps).to(dtype)
     # The bound is no part of the derivative: where a length is below it, the slope is that of the length.
     units = []
     for x in (x1, x2):
@@ -77,6 +80,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 
 
 @overridable
+@in_float32
 def kl_div(input, target, reduction=1, *, log_target=False):
     """``target * (log(target) - input)`` of each element, reduced; see ``nn.functional.kl_div``."""
     if not (input.is_floating_point() and target.is_floating_point()):
@@ -90,12 +94,14 @@ def kl_div(input, target, reduction=1, *, log_target=False):
 
 
 @overridable
+@in_float32
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
     """``max(0, -target * (input1 - input2) + margin)`` of each element, reduced."""
     return _reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
 @overridable
+@in_float32
 def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
     """``input`` where target is 1, ``max(0, margin - input)`` where it is -1, reduced."""
     zeros = input.new_zeros(())
@@ -105,6 +111,7 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
 
 
 @overridable
+@in_float32
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
     """1 - the cosine of two vectors where target is 1, ``max(0, cosine - margin)`` where it is -1, reduced."""
     wanted = {0: 1, 1: 2}.get(target.dim())
@@ -124,6 +131,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
 
 
 @overridable
+@in_float32
 def poisson_nll_loss(input, target, log_input, full, eps, reduction):
     """The negative log-likelihood of counts under Poisson distributions; see ``nn.functional.poisson_nll_loss``."""
     for name, value in (("input", input), ("target", target)):
@@ -145,6 +153,7 @@ def _check_triplet(anchor, positive, negative):
 
 
 @overridable
+@in_float32
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=1):
     """``max(0, margin + d(anchor, positive) - d(anchor, negative))``; see ``nn.functional.triplet_margin_loss``."""
     _check_triplet(anchor, positive, negative)
@@ -160,6 +169,7 @@ def _lengths(lengths):
 
 
 @overridable
+@in_float32
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
     """The negative log-likelihood of label sequences over all alignments; see ``nn.functional.ctc_loss``."""
     if isinstance(input_lengths, Tensor) != isinstance(target_lengths, Tensor):

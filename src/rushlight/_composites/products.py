@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _C
+from .._autocast import in_float32
 from .._C import Tensor
 from .._creation import arange, full_like, tensor
 from ..overrides import overridable
@@ -332,11 +333,12 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "dono
 
 
 @overridable
+@in_float32
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The distances between all pairs of vectors: (*, P, M) and (*, R, M) give (*, P, R).
 
     Args:
-        x1, x2: float32 or float64; leading dimensions broadcast.
+        x1, x2: floating point; leading dimensions broadcast. Half types are computed in float32.
         p: the norm of the difference, 0 to infinity.
         compute_mode: whether to use a matrix product for p = 2: "use_mm_for_euclid_dist", "donot_use_...", or
             "..._if_necessary", which is for more than 25 vectors. It is faster and less exact.
@@ -351,9 +353,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     for name, t in (("x1", x1), ("x2", x2)):
         if t.dim() < 2:
             raise RuntimeError(f"cdist: {name} must have at least two dimensions, got shape {tuple(t.shape)}")
-        if t.dtype not in (_C.float32, _C.float64):
-            kind = NotImplementedError if t.is_floating_point() else RuntimeError
-            raise kind(f"cdist: {name} must be float32 or float64, not {t.dtype}")
+        if not t.is_floating_point():
+            raise RuntimeError(f"cdist: {name} must be floating point, not {t.dtype}")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"cdist: vectors of {x1.shape[-1]} and {x2.shape[-1]} elements have no distance")
     if not p >= 0:
@@ -363,6 +364,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if x1.dtype != x2.dtype:
         wide = _C.promote_types(x1.dtype, x2.dtype)
         x1, x2 = x1.to(wide), x2.to(wide)
+    if x1.dtype.itemsize == 2:
+        return cdist(x1.float(), x2.float(), p, compute_mode).to(x1.dtype)
     batch = x1.shape[:-2]
     if x2.shape[:-2] != batch:
         from .shape import broadcast_shapes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _C
+from .._autocast import in_float32
 from .._C import Tensor
 from .._creation import full_like, linspace, tensor
 from ..overrides import overridable
@@ -219,6 +220,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan):
 
 
 @overridable
+@in_float32
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """The elements below which a fraction ``q`` of all elements lies.
 
@@ -244,6 +246,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=N
 
 
 @overridable
+@in_float32
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """As :func:`quantile`, without regard to NaN; NaN where nothing else is left.
 
@@ -287,7 +290,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     """How many elements lie in each of the intervals between edges.
 
     Args:
-        input: float32 or float64, of any shape.
+        input: floating point, of any shape. Half types are counted in float32.
         bins: how many intervals of equal length, or a vector of edges in ascending order.
         range: (low, high) of the intervals, for a number of ``bins``; the least and largest element unless given.
         weight: what each element counts, of ``input``'s shape; 1 unless given.
@@ -300,8 +303,13 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     >>> rl.histogram(rl.tensor([1.0, 2.0, 1.0]), bins=4, range=(0.0, 3.0))[0]
     tensor([0., 2., 1., 0.])
     """
-    if input.dtype not in (_C.float32, _C.float64):
-        raise NotImplementedError(f"histogram is for float32 and float64 only, not {input.dtype}")
+    if not input.is_floating_point():
+        raise NotImplementedError(f"histogram is for floating point only, not {input.dtype}")
+    if input.dtype.itemsize == 2:
+        wide = [x.float() if isinstance(x, Tensor) else x for x in (input, bins, weight)]
+        found = histogram(*wide[:2], range=range, weight=wide[2], density=density)
+        found = tuple(part.to(input.dtype) for part in found)
+        return found if out is None else tuple(_into(o, r) for o, r in zip(out, found, strict=True))
     values = input.detach().reshape(-1)
     if isinstance(bins, Tensor):
         edges = bins.detach().clone()

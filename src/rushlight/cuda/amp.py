@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from .. import amp
-from ..amp import custom_bwd, custom_fwd  # noqa: F401
+import functools
+
+from .. import _C, amp
 
 
 class autocast(amp.autocast):
     """``amp.autocast("cuda", ...)``."""
 
-    def __init__(self, enabled: bool = True, dtype=None, cache_enabled: bool = True):
+    def __init__(self, enabled: bool = True, dtype=_C.float16, cache_enabled: bool = True):
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
 
@@ -18,3 +19,7 @@ class GradScaler(amp.GradScaler):
 
     def __init__(self, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+custom_fwd = functools.partial(amp.custom_fwd, device_type="cuda")
+custom_bwd = functools.partial(amp.custom_bwd, device_type="cuda")

@@ -7,9 +7,11 @@ import math
 import rushlight as rl
 
 from .. import _C, Tensor
+from .._autocast import in_lower_precision
 from .._warnings import warn
 
 
+@in_lower_precision
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -78,6 +78,7 @@ def checkpoint(
         with first:
             return function(*args, **kwargs)
     state = rl.get_rng_state() if preserve_rng_state else None
+    precision = rl.autocast("cpu", enabled=rl.is_autocast_enabled("cpu"))
 
     def run(inputs):
         """The function's result for other inputs of the same structure, with a history that begins at them."""
@@ -86,7 +87,7 @@ def checkpoint(
         return leaves, function(*given, **named)
 
     def again(inputs):
-        with rl.random.fork_rng(enabled=state is not None), second:
+        with rl.random.fork_rng(enabled=state is not None), precision, second:
             if state is not None:
                 rl.set_rng_state(state)
             return run(inputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import rushlight as rl
 
 from ... import _C
+from ..._autocast import in_float32
 from ..._warnings import warn
 from .._reduction import code as _reduction_code
 
@@ -76,6 +77,7 @@ def _weighted(loss, weight, code):
     return loss.sum() / weight.sum() if code == 1 else _reduced(loss, code)
 
 
+@in_float32
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """(input - target) ** 2, reduced; both of any one shape.
 
@@ -91,6 +93,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return _C.mse_loss(input, target, code)
 
 
+@in_float32
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """abs(input - target), reduced; both of any one shape.
 
@@ -107,6 +110,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return _weighted((input - target).abs(), weight, _reduction_code(reduction, size_average, reduce))
 
 
+@in_float32
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """With d = abs(input - target): d**2 / (2 beta) below beta, d - beta / 2 from there on (Girshick 2015).
 
@@ -128,6 +132,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return _reduced(d, _reduction_code(reduction, size_average, reduce))
 
 
+@in_float32
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """With d = abs(input - target): d**2 / 2 up to delta, delta * (d - delta / 2) beyond (Huber 1964).
 
@@ -156,6 +161,7 @@ def _check_same_shape(input, target):
         )
 
 
+@in_float32
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-(t log(p) + (1 - t) log(1 - p)), each logarithm at least -100, for probabilities p and targets t.
 
@@ -192,6 +198,7 @@ def _bounded_log(p):
     return rl.where(positive, rl.where(positive, p, rl.ones_like(p)).log(), p.new_tensor(-100.0)).clamp(min=-100)
 
 
+@in_float32
 def binary_cross_entropy_with_logits(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
 ):

@@ -144,6 +144,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     if not input.is_floating_point():
         input = input.to(rl.get_default_dtype())
     squares = (input * input).reshape(input.shape[0], 1, input.shape[1], -1)
+    if input.dim() > 3 and _C._autocast_enabled() and input.dtype.itemsize == 2:
+        squares = squares.float()  # as PyTorch, which averages in three dimensions
     padded = _C.constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2))
     mean = _C.avg_pool2d(padded, (size, 1), 1).reshape(input.shape)
     return input / (mean * alpha + k).pow(beta)

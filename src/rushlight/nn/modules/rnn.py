@@ -201,7 +201,7 @@ class RNNBase(Module):
 
     def _check_input(self, x):
         weight = self.weight_ih_l0
-        if x.dtype != weight.dtype:
+        if x.dtype != weight.dtype and not rl.is_autocast_enabled("cpu"):
             raise ValueError(
                 f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype})\n"
                 f"  hint: convert the input, input.to({weight.dtype}), or the model, model.to({x.dtype})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 
-from ._lazy import only
+from .._lazy import lazily
 
 
 def is_available() -> bool:
@@ -67,4 +67,4 @@ def stream(stream):
     yield
 
 
-__getattr__ = only(__name__)
+__getattr__, __dir__ = lazily(__name__, globals(), {"amp": "amp"})
