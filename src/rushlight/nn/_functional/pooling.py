@@ -73,8 +73,8 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         >>> rl.nn.functional.max_pool3d(rl.arange(8.).view(1, 2, 2, 2), 2)
         tensor([[[[7.]]]])
     """
-    values, indices = _C.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return (values, indices) if return_indices else values
+    pool = _C.max_pool3d_with_indices if return_indices else _C.max_pool3d
+    return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def _unpooled_size(input, kernel_size, stride, padding, output_size, spatial):
