@@ -12,6 +12,7 @@ writes words, if not sense.
 """
 
 import argparse
+import math
 
 import torch
 from _text import paragraphs, split
@@ -43,11 +44,11 @@ class GPT(nn.Module):
     def __init__(self, vocabulary, length, width, heads, layers, dropout):
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, width)
-        self.positions = nn.Parameter(0.02 * torch.randn(length, width))
+        self.positions = nn.Parameter(torch.randn(length, width) / width**0.5)
         self.blocks = nn.Sequential(*(Block(width, heads, dropout) for _ in range(layers)))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
-        nn.init.normal_(self.tokens.weight, std=0.02)
+        nn.init.normal_(self.tokens.weight, std=width**-0.5)
         self.head.weight = self.tokens.weight
 
     def forward(self, tokens):
@@ -111,10 +112,16 @@ def main():
     characters = sorted(set(training))
     number = {c: i for i, c in enumerate(characters)}
     training, validation = (torch.tensor([number[c] for c in t if c in number]) for t in (training, validation))
+    prompt = [number[c] for c in args.prompt if c in number]
+    if not prompt:
+        parser.error("--prompt has no character that is in the text")
 
     model = GPT(len(characters), args.length, args.width, args.heads, args.layers, args.dropout)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, weight_decay=0.1)
-    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, args.lr or 1e-30, total_steps=args.steps, pct_start=0.1)
+    warm = max(1, args.steps // 10)  # steps of a growing learning rate, before it falls along a cosine
+    scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / warm, (1 + math.cos(math.pi * step / args.steps)) / 2)
+    )
     total = 0.0
     for step in range(1, args.steps + 1):
         loss = loss_of(model, *batch(training, args.batch_size, args.length))
@@ -129,9 +136,8 @@ def main():
             total = 0.0
 
     model.eval()
-    prompt = torch.tensor([[number[c] for c in args.prompt if c in number]])
-    for line in model.generate(prompt, args.sample, args.temperature, args.top_k).tolist():
-        print("".join(characters[i] for i in line))
+    (sample,) = model.generate(torch.tensor([prompt]), args.sample, args.temperature, args.top_k).tolist()
+    print("".join(characters[i] for i in sample))
     print(f"result: loss={evaluate(model, validation, args.length):.4f}")
 
 
