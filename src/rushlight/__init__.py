@@ -253,8 +253,8 @@ _AUTOCAST = """
     get_autocast_gpu_dtype set_autocast_gpu_dtype
 """
 _MODULES = """
-    accelerator amp backends compat compiler cpu distributed func hub jit mps multiprocessing onnx profiler testing
-    torch_version types version xpu
+    accelerator amp backends compat compiler cpu distributed func functional hub jit mps multiprocessing onnx
+    profiler testing torch_version types version xpu
 """
 
 __getattr__, __dir__ = lazily(

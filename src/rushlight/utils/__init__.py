@@ -6,5 +6,15 @@ from .._lazy import lazily
 
 cmake_prefix_path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "share", "cmake")
 
-_MODULES = ("checkpoint", "collect_env", "cpp_extension", "data", "deterministic", "hooks", "model_zoo", "tensorboard")
+_MODULES = (
+    "checkpoint",
+    "collect_env",
+    "cpp_extension",
+    "data",
+    "deterministic",
+    "dlpack",
+    "hooks",
+    "model_zoo",
+    "tensorboard",
+)
 __getattr__, __dir__ = lazily(__name__, globals(), {name: name for name in _MODULES})
