@@ -13,7 +13,21 @@ def _node_metadata(self) -> dict:
     return self.__dict__.setdefault("_metadata", {})
 
 
+def _node_attribute(self, name: str):
+    from ._saved import get  # with the first use, not with the package
+
+    return get(self, name)
+
+
+def _node_dir(self) -> list[str]:
+    from ._saved import attributes
+
+    return attributes(self)
+
+
 for _name, _value in {
+    "__getattr__": _node_attribute,
+    "__dir__": _node_dir,
     "metadata": property(_node_metadata, doc="A dictionary for whoever wants to note something on this node."),
     "register_hook": lambda self, hook: function._add_hook(self._hooks(False), hook),
     "register_prehook": lambda self, hook: function._add_hook(self._hooks(True), hook),
