@@ -74,8 +74,8 @@ void with_gil(F&& f) noexcept {
 }
 
 nb::str describe_frame(const Source& s);  // "file.py(12): function"
-Py_ssize_t frames_to_user();  // how far up the user's line is, as PyErr_WarnEx counts
-void set_python_error();      // for the exception in flight
+Py_ssize_t frames_to_user();              // how far up the user's line is, as PyErr_WarnEx counts
+void set_python_error();                  // for the exception in flight
 
 // Runs f, turning C++ exceptions into Python errors; returns null then.
 template <class F>
