@@ -2,7 +2,7 @@
 
 >>> import rushlight as rl
 >>> model = rl.nn.Linear(2, 1)
->>> optimizer, scaler = rl.optim.SGD(model.parameters(), lr=0.1), rl.amp.GradScaler("cpu")
+>>> optimizer, scaler = rl.optim.SGD(model.parameters(), lr=0.1), rl.amp.GradScaler("cpu", 1024.0)
 >>> for _ in range(3):
 ...     optimizer.zero_grad()
 ...     with rl.autocast("cpu", dtype=rl.float16):
@@ -11,7 +11,7 @@
 ...     scaler.step(optimizer)
 ...     scaler.update()
 >>> scaler.get_scale()
-65536.0
+1024.0
 """
 
 from __future__ import annotations
