@@ -78,5 +78,7 @@ def test_claims_of_the_notes():
 def test_time_between_lines_of_an_example():
     run = [sys.executable, "-m", "rushlight", "run"]
     assert 0 < examples.time_between_lines(run, "gat.py --nodes 50 --epochs 30", 1) < 60
+    if sys.platform == "linux":
+        assert 0 < examples.time_between_lines(run, "gat.py --nodes 50 --epochs 30", 1, processor=True) < 60
     with pytest.raises(RuntimeError, match="status 2"):
         examples.time_between_lines(run, "gat.py --no-such-option", 1)
