@@ -5,8 +5,8 @@ whenever it is done with them, over what the others have written meanwhile.
 
     rushlight run examples/hogwild.py --processes 2
 
-The data are points on three spirals that wind around one another. 99 % of new points are told apart, by one process or
-four. The order of the steps is up to the machine, so that no two runs are quite the same, unless `--processes 1`.
+The data are points on three spirals that wind around one another. One process tells 98 % of new points apart, several
+99 %. The order of the steps is up to the machine, so that no two runs are quite the same, unless `--processes 1`.
 """
 
 import argparse
