@@ -167,7 +167,11 @@ def near(actual: Any, expected: Any, exact: Any, half: str, what: str) -> None:
         assert fine.all(), f"{what}: {ours[~fine]} for {theirs[~fine]}, exactly {truth[~fine]}"
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if "float16" in op.all_dtypes], ids=lambda op: op.id)
+# signbit is left out: PyTorch's conversion to bfloat16 makes NaN negative.
+IN_HALVES = [op for op in OPS if "float16" in op.all_dtypes and op.id != "signbit"]
+
+
+@pytest.mark.parametrize("op", IN_HALVES, ids=lambda op: op.id)
 @pytest.mark.parametrize("half", HALVES)
 def test_halves_like_pytorch(op: Op, half: str) -> None:
     """Values, gradients and everything else in half types, where PyTorch takes them."""
