@@ -713,6 +713,12 @@ def pattern(row: Row, name: str) -> str:
     return text
 
 
+@pytest.fixture(autouse=True)
+def nothing_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a process is told once, each test is told again."""
+    monkeypatch.setattr(rushlight.utils.data.dataloader._BaseDataLoaderIter, "_warned", False)
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_message(name: str) -> None:
     row = ROWS[name]
