@@ -149,10 +149,7 @@ template <class Part>
 struct Replaced {
   Part part;
   Tensor run(const char* op, const Tensor& x, const Tensor& src) {
-    // As it lies in memory, gaps included.
-    Tensor y = x.is_dense() || kernels::shares_places(x) ? empty_like(x)
-                                                         : empty_strided(x.sizes(), x.strides(), x.dtype(), x.device());
-    if (!x.is_meta()) kernels::copy_into(y, x);
+    const Tensor y = as_it_lies(x);
     const Tensor to = part(y);
     RL_CHECK(to.sizes() == src.sizes(), op, ": src of shape ", src.sizes(), " does not fit the part of shape ",
              to.sizes(), " that it is to replace");
@@ -167,6 +164,14 @@ struct Replaced {
     }
     if (ctx.need(1)) gs = part(g[0]);
     return {gx, gs};
+  }
+
+ private:
+  // A copy with the strides and the offset of x: of all its storage, what x does not show included.
+  static Tensor as_it_lies(const Tensor& x) {
+    if (kernels::shares_places(x)) return kernels::clone(x);
+    const Tensor all = alias(x, {int64_t(x.storage()->nbytes) / x.itemsize()}, {1}, 0);
+    return alias(kernels::clone(all), x.sizes(), x.strides(), x.offset());
   }
 };
 
